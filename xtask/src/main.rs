@@ -11,6 +11,7 @@ mod dist;
 mod examples;
 mod features;
 mod files;
+mod gallery;
 mod gates;
 mod machine;
 mod manual;
@@ -43,6 +44,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   bench posix   [--directory DIR] [--repetitions N] [--write]  files against fio
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, against files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library against files
+  gallery       [PICTURE ...]  the pictures of the gallery, from runs of today's program
   weight        [--quick] [--write]  what a build costs (--quick: nothing is compiled)
   dist          [--out DIR]  packages for users without a toolchain: .tar.gz, .deb, image, wheel, libs3, SBOM, checksums
   floor         reference clients for the benchmarks
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Some("examples") => examples::main(rest),
         Some("conformance") => conformance::all(rest),
         Some("gates") => gates::all(rest),
+        Some("gallery") => gallery::main(rest),
         Some("bench") => bench::main(rest),
         Some("weight") => weight::main(rest),
         Some("floor") => bench::floor(rest),

@@ -426,7 +426,7 @@ pub(crate) fn failure(error: &RunError, endpoints: &[String]) -> Failure {
             Failure::usage(message)
         }
         RunError::Refused { .. } => Failure::usage(format!(
-            "{message}; leave it out of the mix, or run without --dialect"
+            "{message}; leave it out of the mix, or run without the dialect"
         )),
         RunError::InUse { .. } => Failure::usage(format!(
             "{message}; choose other names (cprefix, oprefix), or allow changes with --delete-named"

@@ -6,6 +6,7 @@
 //! endpoint-url = "http://10.0.0.5:9000"
 //! profile = "desk"
 //! insecure = true
+//! dialect = "/home/me/store.toml"
 //! ```
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use bucketload_target::{Flag, Settings, Value};
 
 use crate::cli::target::TargetArgs;
+use crate::dialect;
 use crate::drivers::registry;
 
 /// The saved targets, by name: their settings.
@@ -22,6 +24,8 @@ pub(crate) type Targets = BTreeMap<String, toml::Table>;
 
 /// The setting that holds the URL; the others are flags.
 const URL: &str = "target";
+/// The setting that names the file of `--dialect`, with its whole path.
+pub(crate) const DIALECT: &str = "dialect";
 
 /// The file of targets: `bucketload/targets.toml` below `XDG_CONFIG_HOME` or `~/.config`.
 ///
@@ -63,11 +67,22 @@ pub(crate) fn write(file: &Path, targets: &Targets) -> Result<(), String> {
     new.persist(file).map(drop).map_err(|e| failed(e.error))
 }
 
+/// A path as text.
+fn shown(path: impl AsRef<Path>) -> String {
+    path.as_ref().to_string_lossy().into_owned()
+}
+
 /// What to save of a target's flags.
 pub(crate) fn settings(args: &TargetArgs) -> toml::Table {
     let mut table = toml::Table::new();
     if let Some(url) = &args.target {
         table.insert(URL.to_owned(), url.clone().into());
+    }
+    if !args.settings.dialect.is_empty() {
+        let file = &args.settings.dialect.file;
+        // A relative path would mean another file in another directory.
+        let whole = std::path::absolute(file).map_or_else(|_| file.clone(), shown);
+        table.insert(DIALECT.to_owned(), whole.into());
     }
     for flag in registry().flags() {
         let value: toml::Value = match args.settings.all(flag) {
@@ -86,6 +101,12 @@ fn flags(table: &toml::Table, place: &str) -> Result<TargetArgs, String> {
     for (name, value) in table {
         if name == URL {
             args.target = value.as_str().map(str::to_owned);
+            continue;
+        }
+        if let (DIALECT, toml::Value::String(file)) = (name.as_str(), value) {
+            args.settings.dialect = dialect::read(file).map_err(|e| {
+                format!("{place}: {DIALECT}: {e}; bucketload init --replace saves it again")
+            })?;
             continue;
         }
         let is_it = |flag: &&&'static Flag| flag.long() == name || flag.alias == Some(name);

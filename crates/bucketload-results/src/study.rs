@@ -174,8 +174,12 @@ pub(crate) fn interrupted(done: usize, wanted: usize) -> Option<String> {
     (done < wanted).then(|| format!("interrupted: {done} of {wanted} runs"))
 }
 
-/// The subtitle of a study's page: start, version and command line.
+/// The subtitle of a study's page: start to the second, version and command line.
 pub(crate) fn origin(started: &str, version: &str, command_line: &[String]) -> String {
     let command = command_line.join(" ");
+    let started = match started.split_once('.') {
+        Some((seconds, _)) => format!("{seconds}Z"),
+        None => started.to_owned(),
+    };
     format!("Started {started}, Bucketload {version}. {command}")
 }

@@ -5,7 +5,7 @@
 mod agents;
 mod azure;
 mod bad_places;
-mod browser;
+pub(crate) mod browser;
 mod capacity;
 mod clients;
 mod compare;
@@ -16,6 +16,7 @@ mod devtools;
 mod doctor;
 mod engines;
 mod files;
+mod first_hour;
 mod gateway;
 mod hdfs;
 mod io500;
@@ -84,6 +85,7 @@ const PARTS: &[Part] = &[
     ("s3-tests", Long, s3_tests::all),
     ("small-servers", Beside, small_servers::all),
     ("more-servers", Long, small_servers::more),
+    ("first-hour", Long, first_hour::all),
     ("study", Beside, study::study),
     ("files", Long, files::all),
     ("gateway", Long, gateway::all),

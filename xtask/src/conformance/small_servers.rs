@@ -122,9 +122,10 @@ fn one(kind: &SmallServer) -> Result {
     visit.smoke("fresh-smoke", "")?;
     visit.gone("fresh-smoke", kind.keeps_folders)?;
 
-    visit.curl("PUT", "shared", None)?;
+    curl(&visit.server, "PUT", "shared", None)?;
     for key in FOREIGN {
-        visit.curl("PUT", &format!("shared/{key}"), Some(CONTENT))?;
+        let path = format!("shared/{key}");
+        curl(&visit.server, "PUT", &path, Some(CONTENT))?;
     }
     visit.online_service("shared", "/p", "--keep")?;
     let kept = visit.keys("shared")?.len();
@@ -235,7 +236,7 @@ impl Visit<'_> {
     /// Fails unless `bucket`, which the run made, holds none of its objects, and is gone or, if `stays`, still
     /// exists.
     fn gone(&self, bucket: &str, stays: bool) -> Result {
-        let (status, body) = self.curl("GET", bucket, None)?;
+        let (status, body) = curl(&self.server, "GET", bucket, None)?;
         let keys = keys_of(&body);
         if !keys.is_empty() {
             return Err(format!("{}: left in {bucket}: {keys:?}", self.kind.name));
@@ -257,7 +258,7 @@ impl Visit<'_> {
             return Err(format!("{name}: {bucket} holds {keys:?} after {after}"));
         }
         for key in FOREIGN {
-            let (_, body) = self.curl("GET", &format!("{bucket}/{key}"), None)?;
+            let (_, body) = curl(&self.server, "GET", &format!("{bucket}/{key}"), None)?;
             if body != CONTENT {
                 return Err(format!(
                     "{name}: {bucket}/{key} reads {body:?} after {after}"
@@ -270,7 +271,7 @@ impl Visit<'_> {
 
     /// The first thousand keys of a bucket, sorted.
     fn keys(&self, bucket: &str) -> Result<Vec<String>> {
-        let (status, body) = self.curl("GET", bucket, None)?;
+        let (status, body) = curl(&self.server, "GET", bucket, None)?;
         match status {
             200 => Ok(keys_of(&body)),
             _ => Err(format!(
@@ -279,36 +280,44 @@ impl Visit<'_> {
             )),
         }
     }
+}
 
-    /// Sends a request by curl, a third-party client; returns status and body of the answer.
-    fn curl(&self, method: &str, path: &str, body: Option<&str>) -> Result<(u16, String)> {
-        let url = format!("{}/{path}", self.server.get("ENDPOINT")?);
-        let (id, secret) = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY");
-        let user = [self.server.get(id)?, self.server.get(secret)?].join(":");
-        let mut command = line(&format!(
-            "curl --silent --max-time 20 --aws-sigv4 aws:amz:us-east-1:s3 --user {user} \
-             --header 'x-amz-content-sha256: UNSIGNED-PAYLOAD' --request {method}"
-        ));
-        command.args(["--write-out", "\n%{http_code}"]);
-        if let Some(body) = body {
-            // curl's own type is that of forms, whose content moto parses instead of storing it.
-            command.args(["--header", "content-type: text/plain"]);
-            command.args(["--data-binary", body]);
-        }
-        let answer = output(command.arg(&url))?;
-        let (body, status) = answer.rsplit_once('\n').unwrap_or_default();
-        let status = status
-            .parse()
-            .map_err(|e| format!("{url}: {status}: {e}"))?;
-        match method == "GET" || status < 300 {
-            true => Ok((status, body.to_owned())),
-            false => Err(format!("{method} {url}: {status}: {body}")),
-        }
+/// Sends a request by curl, a third-party client; returns status and body of the answer.
+///
+/// # Errors
+/// When curl fails, or the server refuses anything but a GET.
+pub(super) fn curl(
+    server: &Server,
+    method: &str,
+    path: &str,
+    body: Option<&str>,
+) -> Result<(u16, String)> {
+    let url = format!("{}/{path}", server.get("ENDPOINT")?);
+    let (id, secret) = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY");
+    let user = [server.get(id)?, server.get(secret)?].join(":");
+    let mut command = line(&format!(
+        "curl --silent --max-time 20 --aws-sigv4 aws:amz:us-east-1:s3 --user {user} \
+         --header 'x-amz-content-sha256: UNSIGNED-PAYLOAD' --request {method}"
+    ));
+    command.args(["--write-out", "\n%{http_code}"]);
+    if let Some(body) = body {
+        // curl's own type is that of forms, whose content moto parses instead of storing it.
+        command.args(["--header", "content-type: text/plain"]);
+        command.args(["--data-binary", body]);
+    }
+    let answer = output(command.arg(&url))?;
+    let (body, status) = answer.rsplit_once('\n').unwrap_or_default();
+    let status = status
+        .parse()
+        .map_err(|e| format!("{url}: {status}: {e}"))?;
+    match method == "GET" || status < 300 {
+        true => Ok((status, body.to_owned())),
+        false => Err(format!("{method} {url}: {status}: {body}")),
     }
 }
 
 /// The keys of a listing, sorted.
-fn keys_of(listing: &str) -> Vec<String> {
+pub(super) fn keys_of(listing: &str) -> Vec<String> {
     let keys = listing.split("<Key>").skip(1);
     let keys = keys.filter_map(|rest| rest.split_once("</Key>"));
     let mut keys: Vec<String> = keys.map(|(key, _)| key.to_owned()).collect();

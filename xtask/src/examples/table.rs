@@ -36,6 +36,11 @@ pub(super) const RULES: &[Rule] = &[
     ("", "mpirun ", Never("needs IOR, conformance part libs3")),
     ("", "alias ", Never("stands for the program's own path")),
     (
+        "howto/first-hour.md",
+        "",
+        Never("recorded sessions: conformance part first-hour types them"),
+    ),
+    (
         "commands/bucketload-init.md",
         "init",
         Or(2, "without a terminal"),

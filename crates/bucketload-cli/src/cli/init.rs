@@ -15,7 +15,10 @@ Examples:
 Targets are saved in ~/.config/bucketload/targets.toml (XDG_CONFIG_HOME), which only you can read. Keys are not
 saved: they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the profile in ~/.aws.";
 
-/// Save a store under a name, so that --target @NAME stands for it and its flags
+/// Save a store under a name, so that --target @NAME stands for it and its flags, and examine it
+///
+/// Saves first, then examines the store as `bucketload doctor` does, and says what differs and what to type next. A
+/// dialect that it finds is saved beside the targets, and @NAME uses it.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct InitArgs {
@@ -24,12 +27,16 @@ pub(crate) struct InitArgs {
     pub(crate) name: Option<String>,
 
     /// Print the saved targets
-    #[arg(long, conflicts_with_all = ["name", "target", "replace"])]
+    #[arg(long, conflicts_with_all = ["name", "target", "replace", "no_doctor"])]
     pub(crate) list: bool,
 
     /// Replace the target that is saved under this name
     #[arg(long)]
     pub(crate) replace: bool,
+
+    /// Save without examining the store
+    #[arg(long)]
+    pub(crate) no_doctor: bool,
 
     #[command(flatten)]
     pub(crate) target: TargetArgs,

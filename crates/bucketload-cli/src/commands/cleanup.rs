@@ -81,8 +81,13 @@ pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
     };
     let found = Cell::new(false);
     let cleaned = LocalSet::new().block_on(&runtime, clean(&service.driver, &scope, args, &found));
-    let failed =
-        |e: OpError| with_remedy(format!("cleanup of {}{base}: {e}", scope.url), remedy(&e));
+    let failed = |e: OpError| {
+        let gone = (e.kind == ErrorKind::NotFound && !found.get()).then_some(
+            "a run that created the bucket has deleted it, and then nothing is left; otherwise check the name",
+        );
+        let help = remedy(&e).or(gone);
+        with_remedy(format!("cleanup of {}{base}: {e}", scope.url), help)
+    };
     match cleaned {
         Ok(()) => Ok(Exit::Ok),
         Err(e) if found.get() => Err(Failure::leftovers(format!(

@@ -100,20 +100,24 @@ fn keep_placement(directory: &Path, args: &ReportArgs, placement: &Path) -> Resu
     }
 }
 
-/// How to write text for the terminal on standard output; without limits if it is none.
-pub(crate) fn text_options(colour: bool, explain: bool) -> TextOptions {
+/// Columns of the terminal on standard output; `None` if it is none.
+pub(crate) fn terminal_width() -> Option<usize> {
     let out = std::io::stdout();
-    let width = out.is_terminal().then(|| {
+    out.is_terminal().then(|| {
         let size = rustix::termios::tcgetwinsize(&out);
         // A terminal that does not know its size says 0.
         match size.map_or(0, |size| usize::from(size.ws_col)) {
             0 => 80,
             columns => columns.clamp(40, 1000),
         }
-    });
+    })
+}
+
+/// How to write text for the terminal on standard output; without limits if it is none.
+pub(crate) fn text_options(colour: bool, explain: bool) -> TextOptions {
     TextOptions {
         colour,
-        width,
+        width: terminal_width(),
         explain,
     }
 }

@@ -83,7 +83,7 @@ impl TargetSetup {
             }
         }
         Ok(Self {
-            command_line: without_dialect(std::env::args()),
+            command_line: without_target(std::env::args()),
             target: target.clone(),
             settings: args.settings.clone(),
             variables: environment::consulted(),
@@ -177,12 +177,17 @@ fn load(command_line: &[String]) -> Result<LoadArgs, Failure> {
     }
 }
 
-/// The command line without the dialect's file, which the settings contain.
-fn without_dialect(words: impl Iterator<Item = String>) -> Vec<String> {
+/// The command line without the dialect's file and the target, whose name only this host may know: the settings contain
+/// both.
+fn without_target(words: impl Iterator<Item = String>) -> Vec<String> {
+    const FLAGS: [&str; 3] = ["--dialect", "--target", "-t"];
     let mut skip = false;
     let kept = words.filter(|word| {
-        let value = std::mem::replace(&mut skip, word == "--dialect");
-        !value && !skip && !word.starts_with("--dialect=")
+        let value = std::mem::replace(&mut skip, FLAGS.contains(&word.as_str()));
+        let joined = word.starts_with("--dialect=")
+            || word.starts_with("--target=")
+            || word.starts_with("-t") && word.len() > 2;
+        !value && !skip && !joined
     });
     kept.collect()
 }
@@ -221,17 +226,19 @@ fn in_memory(contents: &[u8], files: &mut Vec<File>) -> Result<String, Failure> 
 
 #[cfg(test)]
 mod tests {
-    use super::{in_memory, without_dialect};
+    use super::{in_memory, without_target};
 
     #[test]
-    fn agents_do_not_read_the_dialects_file() {
+    fn agents_read_neither_the_dialects_file_nor_the_targets_name() {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         for line in [
             "run get --dialect d.toml --keep",
             "run get --dialect=d.toml --keep",
+            "run get --target @desk --keep",
+            "run --target=@desk get -t @desk --keep -t@desk",
         ] {
             assert_eq!(
-                without_dialect(words(line).into_iter()),
+                without_target(words(line).into_iter()),
                 words("run get --keep")
             );
         }

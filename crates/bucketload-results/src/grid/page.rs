@@ -2,7 +2,7 @@
 
 use super::published::{NODES, SYSTEMS, published};
 use super::text::{METADATA, StudyTable, THROUGHPUT, marks, rate, time, wide_rows};
-use super::{Cell, GridResult, StepCell};
+use super::{Cell, GridResult, Header, StepCell};
 use crate::kit::{Axis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
 use crate::study;
 use crate::units::MIB;
@@ -36,8 +36,8 @@ pub fn html(result: &GridResult) -> String {
                 (true, _) => "warn",
             },
             meaning: format!(
-                "{} runs: {} rows with {} process counts, {} runs each in random order; {} requests in \
-                 flight per process; scale {} of the study's number of files.",
+                "{} runs: {} rows with {} process counts, {} runs each in random order; in flight per \
+                 process: {}; scale {} of the study's number of files.",
                 result.measured(),
                 header.rows.len(),
                 header.processes.len(),
@@ -48,14 +48,15 @@ pub fn html(result: &GridResult) -> String {
             reasons,
             ..VerdictBox::default()
         },
-        facts: header.settings.clone(),
+        facts: facts(result),
+        first: first(result),
         sections: [
             throughput(result),
             metadata(result),
             Some(all(result)),
             Some(times(result)),
             reference(result),
-            Some(method()),
+            Some(method(header)),
         ]
         .into_iter()
         .flatten()
@@ -63,6 +64,34 @@ pub fn html(result: &GridResult) -> String {
         ..Page::default()
     }
     .render()
+}
+
+/// The highest rate of each step, and with how many processes.
+fn facts(result: &GridResult) -> Vec<(String, String)> {
+    let best = |step: &str| {
+        let cells = steps(result).filter(|(_, of)| of.step == step && of.figures.a_mean > 0.0);
+        let by_rate = |a: &(&Cell, &StepCell), b: &(&Cell, &StepCell)| {
+            a.1.figures.a_mean.total_cmp(&b.1.figures.a_mean)
+        };
+        let (cell, of) = cells.max_by(by_rate)?;
+        let rate = Unit::BytesPerS.show(of.figures.a_mean * MIB);
+        Some((
+            format!("fastest {step}"),
+            format!("{rate} (P = {})", cell.processes),
+        ))
+    };
+    ["write", "read"].into_iter().filter_map(best).collect()
+}
+
+/// The charts of throughput, if any row has bytes.
+fn first(result: &GridResult) -> Vec<Chart> {
+    match facts(result).is_empty() {
+        true => Vec::new(),
+        false => vec![
+            curves(result, "Write", "write"),
+            curves(result, "Read", "read"),
+        ],
+    }
 }
 
 fn steps(result: &GridResult) -> impl Iterator<Item = (&Cell, &StepCell)> {
@@ -137,12 +166,7 @@ fn throughput(result: &GridResult) -> Option<Section> {
     let tables = wide(result, &THROUGHPUT);
     let intro =
         "A_mean: files times size of all processes over the mean of their times, as in the study.";
-    (!tables.is_empty()).then(|| {
-        Section::new("Throughput", intro).tables(tables).charts([
-            curves(result, "Write", "write"),
-            curves(result, "Read", "read"),
-        ])
-    })
+    (!tables.is_empty()).then(|| Section::new("Throughput", intro).tables(tables))
 }
 
 fn metadata(result: &GridResult) -> Option<Section> {
@@ -267,10 +291,13 @@ fn reference(result: &GridResult) -> Option<Section> {
     (!tables.is_empty()).then(|| Section::new("The study", intro).tables(tables))
 }
 
-fn method() -> Section {
+fn method(header: &Header) -> Section {
     let text = "A process is a closed-loop worker of this client with its own connection. All processes of a \
                 cell run on one machine and start together: each writes its files, waits for the others, reads \
                 the files that it wrote, and deletes them. Data read is discarded in memory. Payloads are \
                 unique and incompressible. Rows are measured in random order, once per repetition.";
-    Section::new("Method", text)
+    let settings = header.settings.iter().map(|(name, value)| [name, value]);
+    let mut tables = vec![Table::pairs("Settings").with(settings)];
+    tables.retain(|table| !table.rows.is_empty());
+    Section::new("Method", text).tables(tables)
 }

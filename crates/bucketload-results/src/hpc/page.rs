@@ -1,6 +1,6 @@
 //! The page of a comparison of access paths.
 
-use super::text::{BASE, by_bytes, ratio, shown, value};
+use super::text::{BASE, by_bytes, medians, ratio, shown, value};
 use super::{HpcResult, STEPS};
 use crate::kit::{Axis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
 use crate::{study, units};
@@ -46,10 +46,10 @@ pub fn html(result: &HpcResult) -> String {
                 (true, _) => "warn",
             },
             meaning: format!(
-                "{} of {} runs. Every figure is the median of {} runs; a list is one operation over all objects.",
+                "{} of {} runs. {}; a list is one operation over all objects.",
                 result.trials,
                 result.wanted(),
-                header.repetitions
+                medians(header.repetitions)
             ),
             reasons,
             ..VerdictBox::default()
@@ -80,7 +80,11 @@ fn charts(result: &HpcResult, processes: u32) -> Section {
             }
         });
         let x = Axis::log("object size", Unit::Bytes);
-        Chart::lines(title, x, Axis::log(title, unit), lines)
+        let label = match unit {
+            Unit::BytesPerS => "bandwidth",
+            _ => "operations/s",
+        };
+        Chart::lines(title, x, Axis::log(label, unit), lines)
     };
     let all = [
         chart("write", "write", Unit::BytesPerS),

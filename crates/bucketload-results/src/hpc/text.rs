@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Cell, Figure, HpcResult, Record, STEPS};
+use crate::kit::Table;
 use crate::units;
 
 /// The row that the others are compared with.
@@ -43,56 +44,56 @@ pub(super) fn ratio(result: &HpcResult, cell: &Cell, figure: &Figure) -> Option<
 #[must_use]
 pub fn text(result: &HpcResult) -> String {
     let header = &result.header;
-    let mut out = String::new();
     // Writing to a string cannot fail.
-    let mut line = |text: String| {
-        let _ = writeln!(out, "{}", text.trim_end());
-    };
-    line(format!(
-        "Access paths to the objects of {}: {} of {} runs",
+    let mut out = format!(
+        "Access paths to the objects of {}: {} of {} runs\n",
         header.root,
         result.trials,
         result.wanted()
-    ));
+    );
     for row in &header.rows {
-        line(format!("  {:12} {}", row.name, row.meaning));
+        let _ = writeln!(out, "  {:12} {}", row.name, row.meaning);
     }
     for (&size, &objects) in header.sizes.iter().zip(&header.objects) {
         for &processes in &header.processes {
-            line(String::new());
-            line(format!(
-                "{} x {objects}, {}",
-                units::bytes(size as f64),
-                units::processes(processes)
-            ));
-            let head: String = STEPS.iter().map(|step| format!("{step:>24}")).collect();
-            line(format!("  {:12}{head}", ""));
-            for row in &header.rows {
-                let Some(cell) = result.cell(&row.name, size, processes) else {
-                    continue;
-                };
-                let figures: String = STEPS
-                    .iter()
-                    .map(|step| match cell.figure(step) {
-                        None => format!("{:>24}", "-"),
-                        Some(figure) => {
-                            let ratio = ratio(result, cell, figure)
-                                .map_or_else(String::new, |r| format!(" ({r:.2})"));
-                            format!("{:>24}", shown(figure, size) + &ratio)
-                        }
-                    })
-                    .collect();
-                line(format!("  {:12}{figures}", row.name));
-            }
+            let (each, processes_shown) = (units::bytes(size as f64), units::processes(processes));
+            let _ = writeln!(out, "\n{each} x {objects}, {processes_shown}");
+            let rows = header.rows.iter().filter_map(|row| {
+                let cell = result.cell(&row.name, size, processes)?;
+                let figures = STEPS.iter().map(|step| match cell.figure(step) {
+                    None => "-".to_owned(),
+                    Some(figure) => {
+                        let ratio = ratio(result, cell, figure)
+                            .map_or_else(String::new, |r| format!(" ({r:.2})"));
+                        shown(figure, size) + &ratio
+                    }
+                });
+                Some(
+                    [row.name.clone()]
+                        .into_iter()
+                        .chain(figures)
+                        .collect::<Vec<_>>(),
+                )
+            });
+            let head = [""].into_iter().chain(STEPS);
+            Table::new(1, head).with(rows).render(false, &mut out);
         }
     }
-    line(String::new());
-    line(format!(
-        "Medians of {} runs; ratio to the figure of {BASE} in brackets; x: operations failed. A list is one \
-         operation over all objects. Floors move the same bytes but store nothing.",
-        header.repetitions
-    ));
+    let _ = writeln!(
+        out,
+        "\n{}; ratio to the figure of {BASE} in brackets; x: operations failed.\nA list is one operation over all \
+         objects. Floors move the same bytes but store nothing.",
+        medians(header.repetitions)
+    );
     out
+}
+
+/// What each figure is, as the beginning of a sentence.
+pub(super) fn medians(repetitions: u32) -> String {
+    match repetitions {
+        1 => "Each figure is from one run".to_owned(),
+        n => format!("Each figure is the median of {n} runs"),
+    }
 }
 
 /// One line about a trial, printed when it ends.

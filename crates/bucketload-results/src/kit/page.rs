@@ -184,10 +184,10 @@ impl Page {
             "<h1>{}</h1>\n<p class=\"muted\">{}</p>\n\
              <div class=\"verdict {}\" role=\"status\"><strong>{}</strong> <span>{}</span>\n",
             xml(&self.title),
-            xml(&self.subtitle),
+            prose(&self.subtitle),
             verdict.tone,
             xml(&verdict.word),
-            xml(&verdict.meaning),
+            prose(&verdict.meaning),
         );
         body += &list(&verdict.reasons);
         if !verdict.notes.is_empty() {
@@ -215,9 +215,18 @@ impl Page {
     }
 }
 
+/// A text in which browsers do not break flags, such as `--ca-bundle`, at their hyphens.
+fn prose(text: &str) -> String {
+    let word = |word: &str| match word.starts_with("--") {
+        true => format!("<span class=\"flag\">{}</span>", xml(word)),
+        false => xml(word),
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// Texts as a list; empty without texts.
 fn list(texts: &[String]) -> String {
-    let item = |text: &String| format!("<li>{}</li>\n", xml(text));
+    let item = |text: &String| format!("<li>{}</li>\n", prose(text));
     let all: String = texts.iter().map(item).collect();
     match all.is_empty() {
         true => all,

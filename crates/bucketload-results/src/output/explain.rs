@@ -13,7 +13,10 @@ pub(super) fn write(out: &mut String, result: &RunResult) -> std::fmt::Result {
     let text = out.to_lowercase();
     writeln!(out, "\nWhat the words mean:")?;
     if let Some(reserve) = result.verdict.client.reserve {
-        writeln!(out, "  limit of the headroom: {}", reserve.limit.meaning())?;
+        let meaning = reserve.limit.meaning().trim_end_matches('.');
+        let (first, rest) = meaning.split_at(meaning.chars().next().map_or(0, char::len_utf8));
+        let first = first.to_lowercase();
+        writeln!(out, "  limit of the headroom: {first}{rest}")?;
     }
     for (terms, meaning) in entries() {
         if terms.split(", ").any(|term| occurs(&text, term)) {

@@ -6,28 +6,35 @@ pub(super) fn broken(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
         let indent = line.len() - line.trim_start().len();
-        if room(line) <= width {
-            out.push_str(line);
-        } else {
-            out.push_str(&line[..indent]);
-            let mut used = indent;
-            for (n, word) in line[indent..].split(' ').enumerate() {
-                let needs = room(word);
-                if n > 0 && used + 1 + needs > width {
-                    out.push('\n');
-                    out.push_str(&" ".repeat(indent + 2));
-                    used = indent + 2;
-                } else if n > 0 {
-                    out.push(' ');
-                    used += 1;
-                }
-                out.push_str(word);
-                used += needs;
-            }
-        }
-        out.push('\n');
+        break_line(&mut out, line, width, indent + 2);
     }
     out
+}
+
+/// Appends `line` in lines of at most `width` characters where words allow it, the second and further ones indented by
+/// `hang` spaces. Blanks at its beginning stay. Escape sequences take no room.
+pub fn break_line(out: &mut String, line: &str, width: usize, hang: usize) {
+    let indent = line.len() - line.trim_start().len();
+    if room(line) <= width {
+        out.push_str(line);
+    } else {
+        out.push_str(&line[..indent]);
+        let mut used = indent;
+        for (n, word) in line[indent..].split(' ').enumerate() {
+            let needs = room(word);
+            if n > 0 && used + 1 + needs > width {
+                out.push('\n');
+                out.push_str(&" ".repeat(hang));
+                used = hang;
+            } else if n > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out.push_str(word);
+            used += needs;
+        }
+    }
+    out.push('\n');
 }
 
 /// Characters that a terminal shows.

@@ -28,5 +28,6 @@ pub use comparison::{
 pub use csv::csv;
 pub use headline::objective_lines;
 pub use json::{json, jsonl};
+pub use lines::break_line;
 pub(crate) use ossperf::WHAT as OSSPERF_STEPS;
 pub use text::{TextOptions, text};

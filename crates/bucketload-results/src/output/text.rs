@@ -36,6 +36,8 @@ pub fn text(result: &RunResult, options: TextOptions) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write(&mut out, result, options);
+    // A part that has nothing to say leaves only the empty line before it.
+    let out = out.replace("\n\n\n", "\n\n");
     match options.width {
         Some(width) => lines::broken(&out, width),
         None => out,

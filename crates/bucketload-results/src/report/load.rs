@@ -157,7 +157,10 @@ pub(super) fn steadiness(phase: &PhaseResult) -> Table {
                 State::TooShort => "too short to tell",
             }
             .to_owned(),
-            units::ns(cut as f64),
+            match cut {
+                0 => "none".to_owned(),
+                cut => units::ns(cut as f64),
+            },
             checks.map_or_else(|| "–".into(), |c| units::percent(c.trend)),
             checks.map_or_else(|| "–".into(), |c| units::percent(c.halves)),
         ]

@@ -20,8 +20,8 @@ pub fn html(result: &SweepResult) -> String {
     };
     Page {
         title: format!(
-            "{} of {} under {}",
-            header.field, header.target, header.workload
+            "{} over {} on {}",
+            header.workload, header.field, header.target
         ),
         subtitle: study::origin(&header.started, &header.version, &header.command_line),
         verdict: VerdictBox {

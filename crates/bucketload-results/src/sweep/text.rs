@@ -25,8 +25,8 @@ pub fn trial_line(field: &str, record: &Record) -> String {
 pub fn text(result: &SweepResult) -> String {
     let header = &result.header;
     let mut out = format!(
-        "{} of {} under {}, {} runs each\n\n",
-        header.field, header.target, header.workload, header.repetitions
+        "{} over {} on {}, {} runs each\n\n",
+        header.workload, header.field, header.target, header.repetitions
     );
     let width = header
         .values

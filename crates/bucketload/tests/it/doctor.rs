@@ -311,6 +311,87 @@ fn ports_certificates_and_names_that_do_not_fit_are_named() {
 }
 
 #[test]
+fn init_examines_the_store_and_saves_its_dialect() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(&dir.path().join("store"), "copy-refused");
+    let url = server.url();
+    let say = |args: &[&str], code: i32, words: &[&str]| {
+        let outcome = call(&mut bucketload(dir.path(), args));
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert_eq!(outcome.code, code, "{args:?}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{args:?}: {word:?}: {said}");
+        }
+        said
+    };
+    let at = ["--target", "s3://desk/p", "--endpoint-url"];
+    let init = |name: &'static str, url: &str, more: &[&'static str]| -> Vec<String> {
+        let words = [&["init", name][..], &at, &[url], more].concat();
+        words.into_iter().map(str::to_owned).collect()
+    };
+    let said = |words: Vec<String>, code: i32, expected: &[&str]| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        say(&words, code, expected)
+    };
+    // What no run could use is not saved.
+    let bare = url.trim_start_matches("http://");
+    let refused = said(
+        init("desk", bare, &[]),
+        2,
+        &["has no scheme", "nothing was saved"],
+    );
+    assert!(!refused.contains("saved @desk"), "{refused}");
+    // The doctor's answer, what differs, and the next command.
+    let told = said(
+        init("desk", &url, &[]),
+        0,
+        &[
+            "READY with this dialect: copy differs",
+            "-> leave copy out",
+            "saved its dialect in ~/.config/bucketload/desk.dialect.toml",
+            "next:\n  bucketload run online-service --objects 2000 --target @desk\n",
+        ],
+    );
+    assert!(!told.contains("ok    "), "{told}");
+    let list = say(&["init", "--list"], 0, &["desk.dialect.toml"]);
+    assert!(list.contains("@desk  s3://desk/p --dialect /"), "{list}");
+    // The name stands for the dialect too.
+    let run = ["run", "smoke", "--target", "@desk", "--no-calibration"];
+    say(
+        &run,
+        2,
+        &["copy", "desk.dialect.toml:", "run without the dialect"],
+    );
+    // Nobody asked: nothing is sent.
+    let told = said(
+        init("quiet", "http://127.0.0.1:9", &["--no-doctor"]),
+        0,
+        &["saved @quiet", "doctor @quiet"],
+    );
+    assert!(!told.contains("READY"), "{told}");
+    // A dialect of one's own is kept, with its whole path.
+    std::fs::write(dir.path().join("mine.toml"), "[refused]\nhead = \"no\"\n").unwrap();
+    said(
+        init("own", &url, &["--dialect", "mine.toml"]),
+        0,
+        &["saved @own"],
+    );
+    let own = format!("--dialect {}/mine.toml", dir.path().display());
+    say(&["init", "--list"], 0, &[&own]);
+    assert!(
+        !dir.path()
+            .join(".config/bucketload/own.dialect.toml")
+            .exists()
+    );
+    std::fs::remove_file(dir.path().join("mine.toml")).unwrap();
+    say(
+        &["run", "put", "--target", "@own"],
+        2,
+        &["targets.toml [own]: dialect: ", "mine.toml", "--replace"],
+    );
+}
+
+#[test]
 fn a_dialect_makes_runs_work_and_refuses_what_the_store_cannot_do() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");

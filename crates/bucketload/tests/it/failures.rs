@@ -254,9 +254,10 @@ fn a_target_is_saved_and_used_by_its_name() {
         &init,
         0,
         &[
-            "saved @desk",
-            ".config/bucketload/targets.toml",
-            "run get --target @desk",
+            "saved @desk in ~/.config/bucketload/targets.toml",
+            "NOT READY: bucket: `bench`: 404 NoSuchBucket",
+            "doctor @desk --create-bucket",
+            "run online-service --objects 2000 --target @desk --create-bucket",
         ],
     );
     say(&init, 2, &["@desk is saved already", "--replace"]);
@@ -285,7 +286,7 @@ fn a_target_is_saved_and_used_by_its_name() {
         0,
         &["bench/t/bucketload-"],
     );
-    say(&["init", "desk"], 2, &["without a terminal"]);
+    say(&["init", "new"], 2, &["without a terminal"]);
     say(&["init", "--target", "s3://b"], 2, &["init desk"]);
     let saved = fs::read_to_string(dir.path().join(".config/bucketload/targets.toml")).unwrap();
     assert!(

@@ -15,13 +15,14 @@ use crate::cli::doctor::DoctorArgs;
 use crate::cli::run::LoadArgs;
 use crate::cli::target::TargetArgs;
 use crate::commands::docs::print;
+use crate::commands::report::terminal_width;
 use crate::connection::{Connection, target_of};
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
 use crate::target::Target;
-use crate::{dialect, leftover, named, setup, signals};
-use report::Report;
+use crate::{leftover, named, setup, signals};
+pub(crate) use report::Report;
 
 /// Examines, prints, and writes the dialect.
 pub(crate) fn execute(args: &DoctorArgs) -> Result<Exit, Failure> {
@@ -33,7 +34,28 @@ pub(crate) fn execute(args: &DoctorArgs) -> Result<Exit, Failure> {
             "doctor: name what to examine, such as s3://BUCKET/PREFIX, file:///DIRECTORY or mem:",
         ));
     };
-    let target = target_of(&flags, None)?;
+    let report = examined(&url, &flags, args.create_bucket)?;
+    let text = match args.json {
+        true => report.json(),
+        false => report.text(args.write_dialect.is_none(), terminal_width()),
+    };
+    print(text.as_bytes())?;
+    if let Some(path) = &args.write_dialect {
+        files::write(path, report.dialect())?;
+    }
+    Ok(report.exit())
+}
+
+/// Examines the target that `flags` name; `url` names it in the report.
+///
+/// # Errors
+/// Mistakes of the user. What is wrong with the target is in the report.
+pub(crate) fn examined(
+    url: &str,
+    flags: &TargetArgs,
+    create_bucket: bool,
+) -> Result<Report, Failure> {
+    let target = target_of(flags, None)?;
     if target == Target::Null {
         return Err(Failure::usage(
             "doctor: null: is no store; name a service, a directory or mem:",
@@ -65,22 +87,12 @@ pub(crate) fn execute(args: &DoctorArgs) -> Result<Exit, Failure> {
         prefix: &prefix,
         marker: &marker,
         marker_body: &marker_body,
-        create_bucket: args.create_bucket || !matches!(target, Target::Service { .. }),
+        create_bucket: create_bucket || !matches!(target, Target::Service { .. }),
         findings: Vec::new(),
         left: Vec::new(),
     };
-    let cleanup = examine(&target, &flags, &mut exam, &id)?;
-    let report = Report::new(&url, &exam, cleanup);
-    let dialect = dialect::write(&url, &exam.findings);
-    let text = match args.json {
-        true => report.json(),
-        false => report.text(&dialect, args.write_dialect.is_none()),
-    };
-    print(text.as_bytes())?;
-    if let Some(path) = &args.write_dialect {
-        files::write(path, &dialect)?;
-    }
-    Ok(report.exit())
+    let cleanup = examine(&target, flags, &mut exam, &id)?;
+    Ok(Report::new(url, exam, cleanup))
 }
 
 /// Examines `target`; returns the command that removes what is left, if any.

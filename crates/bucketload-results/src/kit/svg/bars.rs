@@ -113,8 +113,8 @@ pub(super) fn draw(axis: &Axis, across: f64, bars: &Bars) -> (f64, String) {
 /// Grid lines and labels of the ticks.
 pub(super) fn grid(scale: &Scale, top: f64, bottom: f64) -> String {
     let mut out = String::new();
-    let mut last = f64::NEG_INFINITY;
-    for (value, text) in &scale.ticks {
+    let stride = stride(scale);
+    for (n, (value, text)) in scale.ticks.iter().enumerate() {
         let x = scale.at(*value);
         let _ = writeln!(
             out,
@@ -123,12 +123,10 @@ pub(super) fn grid(scale: &Scale, top: f64, bottom: f64) -> String {
             px(top),
             px(bottom)
         );
-        // A label that would overlap its neighbour is omitted; its grid line stays.
-        let half = width(text) / 2.0;
-        if x - half < last + 6.0 {
+        // Where labels would overlap, only every second or third has one; its grid line stays.
+        if n % stride != 0 {
             continue;
         }
-        last = x + half;
         let _ = writeln!(
             out,
             "<text text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
@@ -140,6 +138,20 @@ pub(super) fn grid(scale: &Scale, top: f64, bottom: f64) -> String {
     out
 }
 
+/// The smallest distance, in ticks, at which labels do not overlap.
+fn stride(scale: &Scale) -> usize {
+    let ends = |(value, text): &(f64, String)| {
+        let (x, half) = (scale.at(*value), width(text) / 2.0);
+        (x - half, x + half)
+    };
+    let fits = |stride: &usize| {
+        let shown: Vec<(f64, f64)> = scale.ticks.iter().step_by(*stride).map(ends).collect();
+        shown.windows(2).all(|pair| pair[0].1 + 6.0 <= pair[1].0)
+    };
+    let most = scale.ticks.len().max(1);
+    (1..most).find(fits).unwrap_or(most)
+}
+
 /// The edge where bars start, and the axis label below.
 pub(super) fn foot(axis: &Axis, left: f64, right: f64, top: f64, bottom: f64) -> String {
     format!(
@@ -149,6 +161,6 @@ pub(super) fn foot(axis: &Axis, left: f64, right: f64, top: f64, bottom: f64) ->
         px(bottom),
         px(f64::midpoint(left, right)),
         px(bottom + 36.0),
-        xml(&axis.label)
+        xml(&axis.caption())
     )
 }

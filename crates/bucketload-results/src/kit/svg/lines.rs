@@ -143,7 +143,7 @@ impl Plot {
             out,
             "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(15 {}) rotate(-90)\">{}</text>",
             px(f64::midpoint(top, bottom)),
-            xml(&fitted(&label(axis), bottom - top + 20.0))
+            xml(&fitted(&axis.caption(), bottom - top + 20.0))
         );
         let _ = writeln!(
             out,
@@ -223,17 +223,9 @@ impl Plot {
             "<text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>",
             px(f64::midpoint(left, self.right)),
             px(bottom + deep + 17.0),
-            xml(&fitted(&label(axis), self.right - left + 20.0))
+            xml(&fitted(&axis.caption(), self.right - left + 20.0))
         );
         (deep + 28.0, out)
-    }
-}
-
-/// The label of an axis; a logarithmic one says so.
-fn label(axis: &Axis) -> String {
-    match axis.log && axis.names.is_empty() {
-        true => format!("{} (log scale)", axis.label),
-        false => axis.label.clone(),
     }
 }
 

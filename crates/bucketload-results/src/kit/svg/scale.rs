@@ -198,6 +198,14 @@ impl Axis {
         }
     }
 
+    /// The label; a logarithmic axis says so.
+    pub(super) fn caption(&self) -> String {
+        match self.log && self.names.is_empty() {
+            true => format!("{} (log scale)", self.label),
+            false => self.label.clone(),
+        }
+    }
+
     /// An axis with named positions.
     #[must_use]
     pub fn named(label: &str, names: Vec<String>) -> Self {
@@ -306,14 +314,20 @@ impl Scale {
         if !axis.at.is_empty() {
             return axis.at.clone();
         }
-        let values = if axis.log {
-            self.log_values(axis.unit.is_binary())
-        } else {
-            self.linear_values(axis.unit)
-        };
         let inside = |v: &f64| *v >= self.low * 0.999_999 - 1e-12 && *v <= self.high * 1.000_001;
-        let kept = values.into_iter().filter(inside);
-        kept.map(|v| (v, axis.unit.tick(v))).collect()
+        let ticks = |values: Vec<f64>| {
+            let kept = values.into_iter().filter(inside);
+            kept.map(|v| (v, axis.unit.tick(v))).collect::<Vec<_>>()
+        };
+        let ticks_of_log = match axis.log {
+            true => ticks(self.log_values(axis.unit.is_binary())),
+            false => Vec::new(),
+        };
+        match ticks_of_log.len() {
+            // A short piece of a logarithmic axis may hold no power at all.
+            0..=2 => ticks(self.linear_values(axis.unit)),
+            _ => ticks_of_log,
+        }
     }
 
     fn log_values(&self, binary: bool) -> Vec<f64> {
@@ -406,6 +420,14 @@ mod tests {
                 "0", "10 MiB/s", "20 MiB/s", "30 MiB/s", "40 MiB/s", "50 MiB/s"
             ]
         );
+    }
+
+    #[test]
+    fn a_short_logarithmic_axis_has_ticks_too() {
+        let rates = Axis::log("rate", Unit::PerS);
+        assert_eq!(texts(&rates, &[7.5]), ["7.2", "7.4", "7.6", "7.8"]);
+        let times = Axis::log("latency", Unit::Ns);
+        assert_eq!(texts(&times, &[8.3e7, 2e8]), ["100 ms", "150 ms", "200 ms"]);
     }
 
     #[test]
