@@ -13,7 +13,7 @@ use crate::sh::{Result, ensure, need_programs, none_of, root, step};
 const PICTURES: [(&str, u32, &str); 7] = [
     (
         "report",
-        1500,
+        1720,
         "run online-service --target s3://bench/t --create-bucket --endpoint-url {plain} --objects 2000 --out {out}",
     ),
     (
@@ -24,29 +24,29 @@ const PICTURES: [(&str, u32, &str); 7] = [
     ),
     (
         "gallery/file-backup",
-        1700,
+        1620,
         "run file-backup --target s3://bench/t --create-bucket --endpoint-url {plain} --duration 60s --out {out}",
     ),
     (
         "gallery/hotspot",
-        1700,
+        1060,
         "run hotspot --target s3://bench/t --create-bucket --endpoint-url {plain} --objects 2000 --rate 100/s \
          --duration 20s --out {out}",
     ),
     (
         "gallery/cosbench",
-        1700,
+        1600,
         "run {dir}/workload.xml --endpoint-url {a} --out {out}",
     ),
     (
         "gallery/capacity",
-        1300,
+        1010,
         "capacity get --target s3://bench/t --create-bucket --endpoint-url {queue} --slo 'p99<200ms' --size 1KiB \
          --objects 200 --start-rate 15/s --trial-duration 20s --quick --out {out}",
     ),
     (
         "gallery/md-workbench",
-        1700,
+        2080,
         "md-workbench --ranks 4 -D 4 -P 100 -I 60 -R 2 --target s3://bench/t --create-bucket --endpoint-url {a} \
          --out {out}",
     ),

@@ -8,7 +8,7 @@ use crate::units;
 /// Appends workload, target, run, driver, data set and popularity.
 pub(super) fn write(out: &mut String, result: &RunResult) -> std::fmt::Result {
     let run = &result.run;
-    let profile = if run.profile.is_empty() {
+    let profile = if run.profile.is_empty() || run.profile == run.workload {
         String::new()
     } else {
         format!(" ({})", run.profile)

@@ -39,7 +39,7 @@ pub(super) fn operations(phase: &PhaseResult) -> Chart {
         Axis::linear("operations/s", Unit::PerS),
         &[
             ("completed", &series.ops_per_s, false),
-            ("offered", &series.offered_ops_per_s, true),
+            ("offered", offered(phase, &series.offered_ops_per_s), true),
             ("failed", &series.failed_per_s, false),
         ],
     );
@@ -50,17 +50,28 @@ pub(super) fn operations(phase: &PhaseResult) -> Chart {
     chart
 }
 
+/// What fell due, if that has a meaning: a closed loop offers what it completes, and may not know sizes beforehand.
+fn offered<'a>(phase: &PhaseResult, values: &'a [f64]) -> &'a [f64] {
+    match phase.open_loop {
+        true => values,
+        false => &[],
+    }
+}
+
 /// Bytes over the phase; `None` if it moved none.
 pub(super) fn bytes(phase: &PhaseResult) -> Option<Chart> {
     let series = &phase.series;
     series.bytes_per_s.iter().any(|&v| v > 0.0).then(|| {
         chart(
             phase,
-            "Throughput offered and completed",
+            match phase.open_loop {
+                true => "Throughput offered and completed",
+                false => "Throughput",
+            },
             Axis::linear("object bytes", Unit::BytesPerS),
             &[
                 ("completed", &series.bytes_per_s, false),
-                ("offered", &series.offered_bytes_per_s, true),
+                ("offered", offered(phase, &series.offered_bytes_per_s), true),
             ],
         )
     })

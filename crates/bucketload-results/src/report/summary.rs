@@ -14,7 +14,7 @@ use crate::units;
 /// Title, verdict and headline figures.
 pub(super) fn head(result: &RunResult) -> Page {
     let run = &result.run;
-    let name = if run.profile.is_empty() {
+    let name = if run.profile.is_empty() || run.profile == run.workload {
         run.workload.clone()
     } else {
         format!("{} ({})", run.workload, run.profile)

@@ -370,6 +370,24 @@ fn report_page() {
     assert!(!html.contains("NaN"));
 }
 
+#[test]
+fn only_an_open_loop_offers_something() {
+    let mut result = result();
+    let shows = |result: &RunResult| {
+        let first = bucketload_results::report::page(result).first;
+        let offers = first.iter().any(|of| chart(of).contains("offered"));
+        (
+            offers,
+            bucketload_results::report::html(result).contains("Throughput offered and completed"),
+        )
+    };
+    assert_eq!(shows(&result), (true, true));
+    for phase in &mut result.phases {
+        phase.open_loop = false;
+    }
+    assert_eq!(shows(&result), (false, false));
+}
+
 /// A reader finds the answer first, then the questions, and each link of the list leads to its section.
 #[test]
 fn the_report_answers_first_and_then_by_question() {
