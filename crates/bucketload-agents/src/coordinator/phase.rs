@@ -15,6 +15,8 @@
 //! when it takes the coordinator for lost. Its intervals are kept, the other agents finish, and the phase
 //! ends as aborted: part of the load is missing, so the result is incomplete.
 
+mod end;
+
 use std::time::{Duration, Instant};
 
 use bucketload_core::agent::AgentState;
@@ -24,10 +26,11 @@ use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Event, PhaseEnd, RunSink};
 use bucketload_core::slowest::{KEPT, Slowest};
 use bucketload_run::{
-    Filling, PhaseSummary, PhaseTotals, RemotePhase, RunError, RunOptions, StopHandle, StopLevel,
-    failing_note, now_ns,
+    Filling, PhaseSummary, RemotePhase, RunError, RunOptions, StopHandle, StopLevel, failing_note,
+    now_ns,
 };
 
+use self::end::is_planned;
 use super::net::Inbound;
 use super::{FleetLoad, POLL};
 use crate::host;
@@ -556,78 +559,4 @@ impl<'a> PhaseCourse<'a> {
             self.fail(rank as u32, AgentState::Lost, &reason);
         }
     }
-
-    /// Reports how the phase ended.
-    fn finish(self, sink: &mut dyn RunSink) -> Result<PhaseSummary, RunError> {
-        if let Some(log) = self.options.op_log.as_ref().filter(|_| self.start_ns > 0) {
-            self.remote.fleet.relay.end(log);
-        }
-        let parts = || {
-            let parts = self.done.iter().zip(&self.offsets);
-            parts.filter_map(|(part, offset)| part.map(|part| (part, *offset)))
-        };
-        let started = self.start_ns > 0;
-        let now = now_ns();
-        let start_ns = if started { self.start_ns } else { now };
-        let ended = |end| parts().any(|(part, _)| part.end == end);
-        let own_end = match () {
-            () if ended(PhaseEnd::ByteLimit) => PhaseEnd::ByteLimit,
-            () if ended(PhaseEnd::TimeLimit) => PhaseEnd::TimeLimit,
-            () => PhaseEnd::Complete,
-        };
-        // A stop request that came after the phase's own end did not end it.
-        let by_itself = parts().all(|(part, _)| is_planned(part.end));
-        let end = self.end.filter(|_| !by_itself || self.failed.is_some());
-        let end = end.unwrap_or(own_end);
-        let offered_until = parts().map(|(part, offset)| shifted(part.at_ns, offset));
-        let at_ns = match end {
-            PhaseEnd::TimeLimit => start_ns.saturating_add(self.plan.limits.duration_ns),
-            // The load was incomplete from the instant at which the first agent stopped.
-            PhaseEnd::Converged | PhaseEnd::Failing | PhaseEnd::Interrupted | PhaseEnd::Aborted => {
-                offered_until.min().unwrap_or(now)
-            }
-            PhaseEnd::Complete | PhaseEnd::ByteLimit => offered_until.max().unwrap_or(now),
-        };
-        let drained = parts().map(|(part, offset)| shifted(part.drained_ns, offset));
-        let drained_ns = drained.max().unwrap_or(now).max(start_ns);
-        let totals = self.remote.merger.totals;
-        let summary = PhaseSummary {
-            phase: self.phase,
-            start_ns,
-            at_ns: at_ns.max(start_ns),
-            drained_ns,
-            end,
-            totals: PhaseTotals {
-                offered: totals.offered,
-                issued: totals.issued,
-                ok: totals.ok,
-                failed: totals.failed,
-                cancelled: totals.cancelled,
-                bytes: totals.bytes,
-            },
-        };
-        if let Some(rows) = self.rows {
-            sink.event(&Event::Rows(rows));
-        }
-        if let Some(ranks) = self.ranks {
-            sink.event(&Event::Ranks(ranks));
-        }
-        if started {
-            sink.event(&Event::PhaseEnded {
-                phase: self.phase,
-                at_ns: summary.at_ns,
-                end,
-                drained_ns,
-            });
-        }
-        self.failed.map_or(Ok(summary), Err)
-    }
-}
-
-/// Whether a phase with this end followed its plan, rather than being stopped.
-const fn is_planned(end: PhaseEnd) -> bool {
-    matches!(
-        end,
-        PhaseEnd::Complete | PhaseEnd::TimeLimit | PhaseEnd::ByteLimit
-    )
 }
