@@ -110,8 +110,8 @@ pub enum RunError {
     },
     /// Another session took the data set over that this one prepared.
     #[error(
-        "{holder} has taken the data set over, because the journal showed no sign of this session for a while; what this \
-         one wrote until then is in the journal"
+        "{holder} prepares the data set now, because the journal showed no sign of life of this session for a while; what \
+         this session had entered stays in the journal"
     )]
     TakenOver {
         /// The other session.

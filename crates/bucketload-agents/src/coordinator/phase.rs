@@ -451,20 +451,3 @@ impl<'a> PhaseCourse<'a> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::PhaseEnd::{Aborted, Complete, Interrupted, TimeLimit};
-    use super::*;
-
-    #[test]
-    fn a_phase_is_complete_only_if_every_agent_followed_the_plan() {
-        let (planned, stopped) = (Some(TimeLimit), Some(Interrupted));
-        assert_eq!(end_of(&[planned, Some(Complete)], None), TimeLimit);
-        assert_eq!(end_of(&[planned, planned], stopped), TimeLimit, "too late");
-        assert_eq!(end_of(&[planned, stopped], stopped), Interrupted);
-        for lost in [[None, None], [planned, None], [planned, Some(Aborted)]] {
-            assert_eq!(end_of(&lost, None), Aborted, "{lost:?}");
-        }
-    }
-}

@@ -15,7 +15,9 @@
 //! entry adds to what the journal in the store says, so no entry makes it forget; where the store has conditional
 //! writes, an entry replaces only the journal that it was made from.
 
+mod check;
 mod filling;
+mod holder;
 mod journal;
 mod keeper;
 mod lease;
@@ -26,20 +28,20 @@ mod sample;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bucketload_core::driver::{AnyDriver, Capabilities};
-use bucketload_core::error::OpError;
-use bucketload_core::op::OpClass;
-use bucketload_core::plan::{KeyLaw, ModelPlan, PhaseKind, PhasePlan, Plan};
+use bucketload_core::driver::AnyDriver;
+use bucketload_core::plan::{ModelPlan, PhaseKind, PhasePlan, Plan};
 
 use crate::closed::crew;
 use crate::error::RunError;
 use crate::options::RunOptions;
 use crate::ownership::{open_control, read_marker, timed};
 use crate::phase::RunContext;
+use holder::{held, read, unheld};
 use journal::{Journal, Place};
 use keeper::Keeper;
 use lease::Lease;
 
+pub(crate) use check::check;
 pub use filling::Filling;
 pub use journal::JOURNAL;
 pub use progress::Part;
@@ -100,50 +102,6 @@ fn preparing(plan: &Plan) -> impl Iterator<Item = &PhasePlan> {
     phases.filter(|phase| phase.kind == PhaseKind::Prepare)
 }
 
-/// Refuses plans and options whose data sets cannot be kept.
-pub(crate) fn check(
-    plan: &Plan,
-    options: &RunOptions,
-    (capabilities, driver): (&Capabilities, &str),
-) -> Result<(), RunError> {
-    let Some(set) = &options.data_set else {
-        return Ok(());
-    };
-    let reads = capabilities.verify && capabilities.classes.contains(&OpClass::Get);
-    if set.check > 0 && !reads {
-        return Err(RunError::Unsupported {
-            driver: driver.to_owned(),
-            what: "comparing objects with what was prepared (--check)".to_owned(),
-        });
-    }
-    let refuse = |text: &str| Err(RunError::Options(text.to_owned()));
-    let simple = |phase: &PhasePlan| match phase.works.as_slice() {
-        [work] => match work.mix.as_slice() {
-            [entry] => {
-                matches!(work.model, ModelPlan::Closed(_)) && entry.keys == KeyLaw::Sequential
-            }
-            _ => false,
-        },
-        _ => false,
-    };
-    if preparing(plan).next().is_none() {
-        return refuse("the workload prepares no objects, so there is no data set to keep");
-    }
-    if !preparing(plan).all(simple) {
-        return refuse("the workload does not write its objects one by one before it measures");
-    }
-    if plan.has_oracle() {
-        return refuse(
-            "the consistency oracle must see every write, so it cannot judge a data set of an \
-             earlier run; leave out --oracle",
-        );
-    }
-    if plan.phases.iter().any(|p| p.kind == PhaseKind::Cleanup) {
-        return refuse("a data set that is kept must not be deleted at the end of the run");
-    }
-    Ok(())
-}
-
 impl Prepared {
     /// Reads the journal and decides whether the run may begin; waits if another session seems to prepare the data
     /// set, and tells `say` so. Writes nothing.
@@ -176,7 +134,7 @@ impl Prepared {
                     ))
                 })?;
                 journal.check(&empty, &options.run_id)?;
-                if set.purpose == Purpose::GoOn {
+                if set.purpose == Purpose::GoOn && journal.incomplete().is_some() {
                     journal = unheld(&place, journal, set.patience, options, say).await?;
                 }
                 journal
@@ -333,51 +291,4 @@ impl Prepared {
     ) -> Result<u64, RunError> {
         sample::check(driver, context, &self.journal, count).await
     }
-}
-
-fn read(options: &RunOptions) -> impl Fn(OpError) -> RunError + use<'_> {
-    |error| RunError::of_bucket(&options.bucket, "reading the data set's journal", error)
-}
-
-fn held(by: &Lease, options: &RunOptions) -> RunError {
-    RunError::Options(format!(
-        "{} prepares the data set of run {} now; wait until it has ended, or end it",
-        by.holder(),
-        options.run_id
-    ))
-}
-
-/// The journal once no living session holds the data set.
-///
-/// # Errors
-/// When another session does, or the journal cannot be read.
-async fn unheld(
-    place: &Place,
-    mut journal: Journal,
-    patience: Duration,
-    options: &RunOptions,
-    say: &mut dyn FnMut(String),
-) -> Result<Journal, RunError> {
-    let Some(seen) = journal.lease.clone().filter(|lease| !lease.is_gone()) else {
-        return Ok(journal);
-    };
-    say(format!(
-        "{} was preparing the data set and has not said that it ended; it counts as dead if it is silent for {} s",
-        seen.holder(),
-        patience.as_secs()
-    ));
-    let begun = tokio::time::Instant::now();
-    while begun.elapsed() < patience {
-        tokio::time::sleep(patience / LOOKS).await;
-        match place.read().await.map_err(read(options))? {
-            Some((now, _)) => journal = now,
-            None => continue,
-        }
-        match &journal.lease {
-            None => break,
-            Some(lease) if *lease != seen => return Err(held(lease, options)),
-            Some(_) => {}
-        }
-    }
-    Ok(journal)
 }

@@ -275,7 +275,7 @@ fn two_sessions_do_not_prepare_the_same_data_set() {
     let place = Place::new(60);
     let args = place.args("--prepare-only --out first");
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let first = background(&mut bucketload(place.path(), &args));
+    let mut first = background(&mut bucketload(place.path(), &args));
     let holder = format!("process {} on ", first.id());
     wait_for("an entry in the journal", || {
         place.journal().filter(|&there| there > 0)
@@ -283,6 +283,23 @@ fn two_sessions_do_not_prepare_the_same_data_set() {
     place
         .run("--data first --prepare-only --out second")
         .expect(2, &[&holder, "wait until it has ended"]);
-    end_of(first).expect(0, &["is complete"]);
+    // It has ended without saying so, and two others begin at the same moment.
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let known = place.journal().unwrap();
+    let both = ["third", "fourth"].map(|out| {
+        let line = format!("--data first --prepare-only --out {out} --output json");
+        let args = place.args(&line);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        background(&mut bucketload(place.path(), &args))
+    });
+    let [one, other] = both.map(end_of);
+    let (filled, refused) = match one.code {
+        0 => (one, other),
+        _ => (other, one),
+    };
+    filled.expect(0, &["is complete"]);
+    assert_eq!(prepared(&filled), OBJECTS - known);
+    refused.expect(2, &["wait until it has ended"]);
     assert_eq!(place.journal(), Some(OBJECTS));
 }
