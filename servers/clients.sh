@@ -96,6 +96,7 @@ do_env() {
   echo "SWIFT=$DIR/venv/bin/swift"
   echo "RCLONE=$(command -v rclone)"
   echo "MC=$DIR/bin/mc"
+  echo "MC_VERSION=$MC_VERSION"
 }
 
 case ${1:-} in

@@ -52,7 +52,7 @@ impl AwsChunked {
     /// A decoder of signed chunks if there is a `signer`, else of unsigned ones.
     pub(crate) fn new(signer: Option<Box<ChunkSigner>>, expects_trailer: bool) -> Self {
         Self {
-            framing: ChunkedDecoder::new(),
+            framing: ChunkedDecoder::new().with_lf_lines(),
             done: false,
             signer: signer.map(|signer| Signed {
                 previous: signer.seed,

@@ -18,7 +18,7 @@ use super::config::Access;
 use super::error::{Code, S3Error, S3Result};
 use super::form;
 use super::headers::{Headers, Name};
-use super::ops::{self, acl, conditions, lock};
+use super::ops::{self, acl, bucket, conditions, cors, grants, lock};
 use super::pending::{Pending, Purpose, Reply, Sink, context, render};
 use super::quirks;
 use super::respond::Body;
@@ -152,8 +152,12 @@ fn start(
     }
     let form = form_boundary(request.method, &buffers.target, &headers)?;
     let unsigned = is_unsigned(&buffers.target, &headers);
-    let mut verified = if form.is_some() {
-        // The policy in the form carries the signature.
+    if headers.has(Name::Origin) {
+        let target = &buffers.target;
+        cors::mark(server, target, &headers, request.method, &mut buffers.head)?;
+    }
+    let mut verified = if form.is_some() || request.method == "OPTIONS" {
+        // The policy in a form carries the signature, and a browser's question has none.
         PayloadAuth::Unsigned.into()
     } else if unsigned && server.config.access == Access::Signed {
         let operation = router::route(request.method, &buffers.target, &headers)?;
@@ -206,20 +210,13 @@ fn start(
             let locked = headers.bytes(Name::ObjectLock);
             Purpose::MakeBucket {
                 locked: locked.is_some_and(|value| value.eq_ignore_ascii_case(b"true")),
-                list: acl::canned(&headers)?,
+                asked: grants::from_headers(&headers)?,
+                ownership: bucket::ownership(&headers)?,
             }
         }
-        Operation::PutAcl => {
-            if !headers.has(Name::Acl) {
-                return Err(S3Error::new(
-                    Code::NotImplemented,
-                    "Only canned ACLs are implemented: the owner is the only user.",
-                ));
-            }
-            Purpose::Acl {
-                list: acl::canned(&headers)?,
-            }
-        }
+        Operation::PutAcl => Purpose::Acl {
+            asked: grants::from_headers(&headers)?,
+        },
         Operation::PostForm => Purpose::Form {
             boundary: form
                 .ok_or_else(|| {
@@ -229,6 +226,11 @@ fn start(
                     )
                 })?
                 .to_owned(),
+            origin: {
+                let secure = if server.tls.is_some() { "s" } else { "" };
+                let host = headers.text(Name::Host)?.unwrap_or_default();
+                format!("http{secure}://{host}")
+            },
         },
         Operation::PutBucketConfig => Purpose::BucketConfig,
         Operation::PutObjectLock => Purpose::ObjectLock {

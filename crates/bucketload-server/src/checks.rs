@@ -41,10 +41,15 @@ impl Checks {
                 checks.announced = Some(checksum.value);
                 Some(checksum.algorithm)
             }
-            (None, trailer) => {
-                checks.in_trailer = trailer.is_some();
-                trailer
+            (None, Some(trailer)) => {
+                checks.in_trailer = true;
+                Some(trailer)
             }
+            // Clients of MinIO let the server compute it.
+            (None, None) => match headers.text(Name::ChecksumAlgorithm)? {
+                Some(named) => Some(from_name(named)?),
+                None => None,
+            },
         };
         if let Some(named) = headers.text(Name::SdkChecksumAlgorithm)?
             && algorithm != Some(from_name(named)?)

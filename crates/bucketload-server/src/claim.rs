@@ -36,13 +36,6 @@ pub(super) struct Claim<'a> {
     pub(super) expires: Option<u64>,
 }
 
-fn version_2() -> S3Error {
-    S3Error::new(
-        Code::InvalidRequest,
-        "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.",
-    )
-}
-
 /// Splits `ACCESS-KEY/YYYYMMDD/REGION/s3/aws4_request` into key, scope and date.
 pub(super) fn split_credential(credential: &str) -> Option<(&str, &str, &str)> {
     // The access key may contain slashes, so count from the right.
@@ -142,9 +135,6 @@ impl AuthorizationReader {
 /// Splits the header into its parts and the signature.
 fn parse_authorization(value: &str) -> S3Result<(Parts<&str>, &str)> {
     let malformed = |text: &'static str| S3Error::new(Code::AuthorizationHeaderMalformed, text);
-    if value.starts_with("AWS ") {
-        return Err(version_2());
-    }
     let rest = value.strip_prefix(ALGORITHM).ok_or_else(|| {
         S3Error::new(
             Code::InvalidArgument,

@@ -45,10 +45,13 @@ macro_rules! codes {
 }
 
 codes! {
+    AccessControlListNotSupported 400 "The bucket does not allow ACLs.",
     AccessDenied 403 "Access Denied.",
+    AccessForbidden 403 "CORSResponse: CORS is not enabled for this bucket.",
     AuthorizationHeaderMalformed 400 "The authorization header is malformed.",
     AuthorizationQueryParametersError 400 "The authorization query parameters are malformed.",
     BadDigest 400 "A checksum or the Content-MD5 you specified did not match the content received.",
+    BadRequest 400 "The request is not valid.",
     BucketAlreadyExists 409 "The requested bucket name is not available.",
     BucketAlreadyOwnedByYou 409 "Your previous request to create the named bucket succeeded and you already own it.",
     BucketNotEmpty 409 "The bucket you tried to delete is not empty.",
@@ -60,6 +63,7 @@ codes! {
     InternalError 500 "We encountered an internal error. Please try again.",
     InvalidAccessKeyId 403 "The access key ID you provided does not exist in our records.",
     InvalidArgument 400 "An argument is invalid.",
+    InvalidBucketAclWithObjectOwnership 400 "A bucket whose ownership setting is BucketOwnerEnforced cannot have ACLs.",
     InvalidBucketState 409 "The request is not valid with the current state of the bucket.",
     InvalidBucketName 400 "The specified bucket is not valid.",
     InvalidDigest 400 "The Content-MD5 or checksum value that you specified is not valid.",
@@ -76,6 +80,7 @@ codes! {
     InvalidURI 400 "The URI could not be parsed.",
     InvalidWriteOffset 400 "The write offset value that you specified does not match the current object size.",
     KeyTooLongError 400 "Your key is longer than 1024 bytes.",
+    MalformedACLError 400 "The ACL you provided was not well-formed or did not validate against our published schema.",
     MalformedPOSTRequest 400 "The body of your POST request is not well-formed multipart/form-data.",
     MalformedPolicy 400 "The policy is not a JSON document with statements.",
     MalformedTrailerError 400 "The request contained trailing data that was not well-formed.",
@@ -84,7 +89,7 @@ codes! {
     MetadataTooLarge 400 "Your metadata headers exceed the maximum allowed metadata size of 2 KiB.",
     MethodNotAllowed 405 "The specified method is not allowed against this resource.",
     MissingContentLength 411 "You must provide the Content-Length HTTP header.",
-    NoSuchBucket 404 "The specified bucket does not exist.",
+    NoSuchBucket 404 "The specified bucket does not exist",
     NoSuchBucketPolicy 404 "The bucket policy does not exist.",
     NoSuchCORSConfiguration 404 "The CORS configuration does not exist.",
     NoSuchKey 404 "The specified key does not exist.",
@@ -107,6 +112,7 @@ codes! {
     SlowDown 503 "Please reduce your request rate.",
     StorageFull 507 "The store has no room for the object.",
     TooManyParts 400 "You have attempted to add more parts than the maximum of 10000 that are allowed for this object.",
+    UnresolvableGrantByEmailAddress 400 "The email address you provided does not match any account on record.",
     XAmzContentSHA256Mismatch 400 "The provided 'x-amz-content-sha256' header does not match what was computed.",
 }
 
@@ -187,7 +193,10 @@ impl From<StoreError> for S3Error {
         Self {
             size,
             marker,
-            ..Self::new(code, error.to_string())
+            ..match error {
+                StoreError::NoSuchBucket | StoreError::NoSuchKey => Self::from(code),
+                error => Self::new(code, error.to_string()),
+            }
         }
     }
 }
@@ -217,9 +226,11 @@ mod tests {
 
     #[test]
     fn codes_have_error_statuses_and_texts() {
-        for code in Code::ALL {
+        for &code in Code::ALL {
             assert!((400..600).contains(&code.status()), "{code:?}");
-            assert!(code.message().ends_with('.'), "{code:?}");
+            // Clients compare this one with the text of Amazon S3.
+            let ends = code.message().ends_with('.');
+            assert_eq!(ends, code != Code::NoSuchBucket, "{code:?}");
             assert!(!code.name().is_empty());
         }
     }

@@ -1,6 +1,8 @@
 //! Reading an upload by an HTML form: the fields of a `multipart/form-data` body (RFC 7578), and the
 //! policy that the fields must satisfy ("POST Policy", Amazon S3 API reference).
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bucketload_s3::date;
@@ -191,15 +193,21 @@ impl<'a> Form<'a> {
 
     /// Checks a condition and returns the fields that it names.
     fn check(&self, condition: &Value, bucket: &str) -> S3Result<Vec<String>> {
-        let holds = |name: &str, test: &dyn Fn(&str) -> bool| {
+        let holds = |name: &str, operator: &str, wanted: &str| {
             let value = match name {
                 "bucket" => Some(bucket),
                 name => self.field(name),
             };
-            match value {
-                Some(value) if test(value) => Ok(vec![name.to_owned()]),
-                _ => Err(denied("A condition of the policy does not hold.")),
+            let fits = |value: &str| match operator {
+                "eq" => value == wanted,
+                _ => value.starts_with(wanted),
+            };
+            if value.is_some_and(fits) {
+                return Ok(vec![name.to_owned()]);
             }
+            Err(denied(format!(
+                "Invalid according to Policy: Policy Condition failed: [{operator}, ${name}, {wanted}]"
+            )))
         };
         if let Some(exact) = condition.as_object() {
             if exact.is_empty() {
@@ -208,7 +216,7 @@ impl<'a> Form<'a> {
             let mut covered = Vec::new();
             for (name, wanted) in exact {
                 let wanted = wanted.as_str().ok_or_else(bad_policy)?;
-                covered.extend(holds(&name.to_ascii_lowercase(), &|value| value == wanted)?);
+                covered.extend(holds(&name.to_ascii_lowercase(), "eq", wanted)?);
             }
             return Ok(covered);
         }
@@ -234,8 +242,7 @@ impl<'a> Form<'a> {
         let name = name.ok_or_else(bad_policy)?.to_ascii_lowercase();
         let wanted = second.as_str().ok_or_else(bad_policy)?;
         match operator.to_ascii_lowercase().as_str() {
-            "eq" => holds(&name, &|value| value == wanted),
-            "starts-with" => holds(&name, &|value| value.starts_with(wanted)),
+            operator @ ("eq" | "starts-with") => holds(&name, operator, wanted),
             _ => Err(bad_policy()),
         }
     }
@@ -254,7 +261,7 @@ fn bad_policy() -> S3Error {
     Code::InvalidPolicyDocument.into()
 }
 
-fn denied(message: &'static str) -> S3Error {
+fn denied(message: impl Into<Cow<'static, str>>) -> S3Error {
     S3Error::new(Code::AccessDenied, message)
 }
 

@@ -35,6 +35,8 @@ macro_rules! names {
 }
 
 names! {
+    AccessControlHeaders "access-control-request-headers",
+    AccessControlMethod "access-control-request-method",
     Acl "x-amz-acl",
     AmzDate "x-amz-date",
     Authorization "authorization",
@@ -69,6 +71,11 @@ names! {
     DecodedContentLength "x-amz-decoded-content-length",
     Expect "expect",
     Expires "expires",
+    GrantFullControl "x-amz-grant-full-control",
+    GrantRead "x-amz-grant-read",
+    GrantReadAcp "x-amz-grant-read-acp",
+    GrantWrite "x-amz-grant-write",
+    GrantWriteAcp "x-amz-grant-write-acp",
     Host "host",
     IfMatch "if-match",
     IfMatchModified "x-amz-if-match-last-modified-time",
@@ -83,6 +90,8 @@ names! {
     ObjectLockMode "x-amz-object-lock-mode",
     ObjectLockLegalHold "x-amz-object-lock-legal-hold",
     ObjectLockUntil "x-amz-object-lock-retain-until-date",
+    ObjectOwnership "x-amz-object-ownership",
+    Origin "origin",
     PartNumberMarker "x-amz-part-number-marker",
     Range "range",
     SdkChecksumAlgorithm "x-amz-sdk-checksum-algorithm",

@@ -41,11 +41,10 @@
 //! # Unsupported features
 //!
 //! Versions, object lock and the configurations of buckets exist over the memory store only; the other
-//! stores refuse to set them with `NotImplemented`. Policies, CORS and lifecycles are kept and
-//! returned, and nothing acts on them. Encryption headers are checked and returned, and nothing is
-//! encrypted. There is one user: grants to others have no effect but for those to everyone. Website,
-//! replication, logging, notification and the like cannot be set: reading one returns the response of
-//! a bucket without it. The server reads the bodies of refused requests to the end, so clients see the
+//! stores refuse to set them with `NotImplemented`. Lifecycles are kept and returned, and nothing acts
+//! on them. Encryption headers are checked and returned, and nothing is encrypted. There is one user:
+//! grants and policies have no effect but for what they say of everyone. Website, replication, logging,
+//! notification and the like cannot be set: reading one returns the response of a bucket without it. The server reads the bodies of refused requests to the end, so clients see the
 //! response. Stopping the server cuts off requests in flight.
 
 mod aws_chunked;

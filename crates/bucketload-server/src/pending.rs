@@ -4,6 +4,7 @@ use super::body::BodyReader;
 use super::checks::Checks;
 use super::error::{Code, S3Error, S3Result};
 use super::ops::archive::Archive;
+use super::ops::grants::Asked;
 use super::ops::sse::Encryption;
 use super::ops::{
     Ctx, acl, append, bucket, config, delete, form, lock, multipart, restore, tagging,
@@ -108,14 +109,17 @@ pub(super) enum Purpose {
     Restore,
     MakeBucket {
         locked: bool,
-        list: Option<&'static str>,
+        asked: Option<Asked>,
+        ownership: Option<&'static str>,
     },
     Acl {
-        list: Option<&'static str>,
+        asked: Option<Asked>,
     },
     BucketConfig,
     Form {
         boundary: String,
+        /// Scheme and host of the request's URL.
+        origin: String,
     },
     ObjectLock {
         bypass: bool,
@@ -299,9 +303,13 @@ fn document(
         } => multipart::complete(ctx, input, &condition, announced.as_ref()),
         Purpose::Tagging => tagging::put(ctx, input),
         Purpose::Restore => restore::object(ctx, input),
-        Purpose::MakeBucket { locked, list } => bucket::create(ctx, input, locked, list),
-        Purpose::Acl { list } => acl::put(ctx, list),
-        Purpose::Form { boundary } => form::post(ctx, input, &boundary),
+        Purpose::MakeBucket {
+            locked,
+            asked,
+            ownership,
+        } => bucket::create(ctx, input, locked, asked, ownership),
+        Purpose::Acl { asked } => acl::put(ctx, asked, input),
+        Purpose::Form { boundary, origin } => form::post(ctx, input, &boundary, &origin),
         Purpose::BucketConfig => config::put(ctx, input),
         Purpose::ObjectLock { bypass } => lock::put(ctx, input, bypass),
     }

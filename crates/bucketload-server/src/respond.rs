@@ -62,6 +62,8 @@ impl Deref for Source {
 #[derive(Debug, Default)]
 pub(crate) struct Head {
     out: Vec<u8>,
+    /// Header lines that every response to the request has, also one that reports an error.
+    always: Vec<u8>,
     status: u16,
     /// The `Date` header's value.
     date: Vec<u8>,
@@ -75,6 +77,7 @@ impl Head {
         self.date.extend_from_slice(date);
         self.request_id = request_id;
         self.out.clear();
+        self.always.clear();
     }
 
     /// Starts a response. Discards one that was started before.
@@ -106,15 +109,14 @@ impl Head {
     /// Adds a header. Line breaks in the value become spaces, so no stored or requested text can end
     /// the head.
     pub(crate) fn header(&mut self, name: &str, value: &[u8]) -> &mut Self {
-        self.name(name);
-        let start = self.out.len();
-        self.out.extend_from_slice(value);
-        for byte in &mut self.out[start..] {
-            if matches!(byte, b'\r' | b'\n' | 0) {
-                *byte = b' ';
-            }
-        }
-        self.end_line()
+        push_line(&mut self.out, name, value);
+        self
+    }
+
+    /// Adds a header to whatever response the request gets, now or later.
+    pub(crate) fn always(&mut self, name: &str, value: &[u8]) -> &mut Self {
+        push_line(&mut self.always, name, value);
+        self
     }
 
     /// Removes the headers whose names start with `prefix`.
@@ -200,6 +202,7 @@ impl Head {
         if !matches!(self.status, 204 | 304) {
             self.number("Content-Length", length);
         }
+        self.out.extend_from_slice(&self.always);
         if close {
             self.out.extend_from_slice(b"Connection: close\r\n");
         }
@@ -247,6 +250,19 @@ impl Head {
         doc.text("HostId", "bucketload");
         doc.finish()
     }
+}
+
+fn push_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    let start = out.len();
+    out.extend_from_slice(value);
+    for byte in &mut out[start..] {
+        if matches!(byte, b'\r' | b'\n' | 0) {
+            *byte = b' ';
+        }
+    }
+    out.extend_from_slice(b"\r\n");
 }
 
 /// Status and reason phrase of the statuses in use.

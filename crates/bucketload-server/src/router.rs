@@ -78,9 +78,9 @@ operations! {
     Restore "restore",
     /// GetObjectAttributes.
     GetAttributes "get-attributes",
-    /// GetObjectAcl: always private.
+    /// GetObjectAcl.
     GetAcl "get-acl",
-    /// PutObjectAcl and PutBucketAcl: `private` only.
+    /// PutObjectAcl and PutBucketAcl.
     PutAcl "put-acl",
     /// ListBuckets.
     ListBuckets "list-buckets",
@@ -102,6 +102,8 @@ operations! {
     GetObjectLock "get-object-lock",
     /// Setting the retention or legal hold of a version.
     PutObjectLock "put-object-lock",
+    /// The question of a browser whether it may send a request for another site (OPTIONS).
+    Preflight "preflight",
     /// The server's own statistics, if enabled.
     Stats "stats",
 }
@@ -175,6 +177,9 @@ pub(crate) fn route(
             "GET" | "HEAD" if !on_object => Ok(Operation::ListBuckets),
             _ => Err(Code::MethodNotAllowed.into()),
         };
+    }
+    if method == "OPTIONS" {
+        return Ok(Operation::Preflight);
     }
     if on_object {
         object(method, target, headers)
@@ -323,6 +328,8 @@ mod tests {
             ("GET", "/b/k?acl", GetAcl),
             ("PUT", "/b/k?acl", PutAcl),
             ("GET", "/b/k?legal-hold", GetObjectLock),
+            ("OPTIONS", "/b/k?versionId=null", Preflight),
+            ("OPTIONS", "/b", Preflight),
         ] {
             assert_eq!(routed(method, uri, false), Ok(want), "{method} {uri}");
         }

@@ -123,6 +123,9 @@ impl Verifier {
             return Ok(payload_auth(sha256)?.into());
         }
         if let Some(value) = headers.text(Name::Authorization)? {
+            if let Some(claim) = value.strip_prefix("AWS ") {
+                return self.verify_version_2(claim, method, target, headers, now);
+            }
             return self.verify_header(value, method, target, headers, now);
         }
         if target.has("X-Amz-Signature") || target.has("X-Amz-Algorithm") {
@@ -140,6 +143,27 @@ impl Verifier {
             PayloadAuth::SignedChunks { .. } => Err(S3Error::new(
                 Code::InvalidRequest,
                 "Signed chunks need a signed request.",
+            )),
+            payload => Ok(payload.into()),
+        }
+    }
+
+    fn verify_version_2(
+        &self,
+        claim: &str,
+        method: &str,
+        target: &Target,
+        headers: &Headers<'_, '_>,
+        now: u64,
+    ) -> S3Result<Verified> {
+        let time = sigv2::verify_header(&self.keys, claim, method, target, headers)?;
+        if now.abs_diff(time) > MAX_SKEW {
+            return Err(Code::RequestTimeTooSkewed.into());
+        }
+        match payload_auth(headers.bytes(Name::ContentSha256))? {
+            PayloadAuth::SignedChunks { .. } => Err(S3Error::new(
+                Code::InvalidRequest,
+                "Signed chunks need a signature of version 4.",
             )),
             payload => Ok(payload.into()),
         }

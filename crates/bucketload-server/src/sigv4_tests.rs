@@ -241,7 +241,7 @@ fn errors_name_the_defect() {
         (with("host;", "host;host;host;host;"), Code::AccessDenied),
         (
             "AWS AKIAIOSFODNN7EXAMPLE:frJIUN8DYpKDtOLCwo//yllqDzg=".into(),
-            Code::InvalidRequest,
+            Code::SignatureDoesNotMatch,
         ),
         ("Bearer x".into(), Code::InvalidArgument),
     ] {

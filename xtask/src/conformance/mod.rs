@@ -23,6 +23,7 @@ mod io500;
 pub(crate) mod libs3;
 mod matrix;
 mod mdworkbench;
+mod mint;
 mod netns;
 mod oplog;
 mod oracle;
@@ -83,6 +84,7 @@ const PARTS: &[Part] = &[
     ("cosbench", Long, cosbench::fuzz),
     ("servers", Beside, servers::all),
     ("s3-tests", Long, s3_tests::all),
+    ("mint", Long, mint::all),
     ("small-servers", Beside, small_servers::all),
     ("more-servers", Long, small_servers::more),
     ("first-hour", Long, first_hour::all),

@@ -133,7 +133,7 @@ fn configuration(server: &Serve) -> Result<String> {
         let id = if section == "s3 main" {
             "02d6176db174dc93cb1b899f7c6078f08654445fe8cf1b6ce98d8855f66bdbf4"
         } else {
-            "another"
+            "1111111111111111111111111111111111111111111111111111111111111111"
         };
         text += &format!(
             "[{section}]\ndisplay_name = bucketload\nuser_id = {id}\nemail = {id}@example.com\n\

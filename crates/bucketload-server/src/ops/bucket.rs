@@ -1,7 +1,9 @@
 //! Buckets. `config` has their configurations.
 
+use super::grants::Asked;
 use super::{Ctx, acl, lock};
 use crate::error::{Code, S3Error, S3Result};
+use crate::headers::{Headers, Name};
 use crate::respond::Body;
 use crate::xml::Doc;
 use crate::xml_in;
@@ -56,12 +58,30 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> S3Result<Body> {
     Ok(doc.finish())
 }
 
-/// CreateBucket; the body may name the region. `locked` asks for object lock, `list` is a canned ACL.
+/// The ownership of objects that the headers of CreateBucket name.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown one.
+pub(crate) fn ownership(headers: &Headers<'_, '_>) -> S3Result<Option<&'static str>> {
+    let Some(asked) = headers.text(Name::ObjectOwnership)? else {
+        return Ok(None);
+    };
+    let known = acl::OWNERSHIPS.into_iter().find(|known| *known == asked);
+    known.map(Some).ok_or_else(|| {
+        S3Error::new(
+            Code::InvalidArgument,
+            "Invalid x-amz-object-ownership header.",
+        )
+    })
+}
+
+/// CreateBucket; the body may name the region. `locked` asks for object lock.
 pub(crate) fn create(
     ctx: &mut Ctx<'_>,
     input: &[u8],
     locked: bool,
-    list: Option<&'static str>,
+    asked: Option<Asked>,
+    ownership: Option<&'static str>,
 ) -> S3Result<Body> {
     let region = &ctx.server.config.region;
     if let Some(location) = xml_in::location(input)?
@@ -88,7 +108,17 @@ pub(crate) fn create(
             store.set_versioning(bucket, Versioning::Enabled)?;
             store.set_document(bucket, lock::DOCUMENT, Some(lock::CREATED.to_vec()))?;
         }
-        acl::keep(ctx, list)
+        // The list first: some leave no room for the ownership.
+        acl::keep(ctx, asked.and_then(|asked| asked.list))?;
+        let Some(ownership) = ownership else {
+            return Ok(());
+        };
+        let controls = format!(
+            "<OwnershipControls><Rule><ObjectOwnership>{ownership}</ObjectOwnership></Rule></OwnershipControls>"
+        );
+        let controls = controls.into_bytes();
+        acl::check_ownership(ctx, &controls)?;
+        Ok(store.set_document(bucket, acl::OWNERSHIP, Some(controls))?)
     };
     if let Err(error) = equipped() {
         // A bucket without what was asked for is not what the client wants.

@@ -1,10 +1,11 @@
 //! The configurations of buckets. `versioning` and `object-lock` change what the store does; the other
 //! ones that can be set are documents that clients get back. Of those, `encryption` names the default
-//! of new objects, and `publicAccessBlock` restricts ACLs; nothing acts on the others.
+//! of new objects, `publicAccessBlock` and `ownershipControls` restrict ACLs, `policy` says what is open to
+//! requests without a signature, and `cors` what web pages of other sites may do; nothing acts on the others.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Ctx, acl, lock, sse};
+use super::{Ctx, acl, cors, lifecycle, lock, policy, sse};
 use crate::error::{Code, S3Error, S3Result};
 use crate::respond::Body;
 use crate::router::BUCKET_CONFIGS;
@@ -14,11 +15,11 @@ use bucketload_store::Versioning;
 
 /// The documents that are kept as they come, each with its root element. A policy is JSON.
 const KEPT: [(&str, &str); 7] = [
-    ("cors", "CORSConfiguration"),
+    (cors::DOCUMENT, "CORSConfiguration"),
     (sse::DOCUMENT, "ServerSideEncryptionConfiguration"),
-    ("lifecycle", "LifecycleConfiguration"),
-    ("ownershipControls", "OwnershipControls"),
-    ("policy", ""),
+    (lifecycle::DOCUMENT, "LifecycleConfiguration"),
+    (acl::OWNERSHIP, "OwnershipControls"),
+    (policy::DOCUMENT, ""),
     (acl::BLOCK, "PublicAccessBlockConfiguration"),
     ("tagging", "Tagging"),
 ];
@@ -86,9 +87,13 @@ pub(crate) fn put(ctx: &mut Ctx<'_>, input: &[u8]) -> S3Result<Body> {
                     format!("The bucket configuration {name} cannot be set."),
                 ));
             };
-            check(name, root, input)?;
+            check(ctx, name, root, input)?;
+            let document = match name {
+                lifecycle::DOCUMENT => lifecycle::named(input),
+                _ => input.to_vec(),
+            };
             ctx.store()
-                .set_document(ctx.target.bucket(), name, Some(input.to_vec()))?;
+                .set_document(ctx.target.bucket(), name, Some(document))?;
             if name == sse::DOCUMENT {
                 ctx.server.default_encryption.store(true, Relaxed);
             }
@@ -137,19 +142,13 @@ fn put_versioning(ctx: &Ctx<'_>, input: &[u8]) -> S3Result<()> {
 }
 
 /// Checks the form of a document before it is kept.
-fn check(name: &str, root: &str, input: &[u8]) -> S3Result<()> {
+fn check(ctx: &Ctx<'_>, name: &str, root: &str, input: &[u8]) -> S3Result<()> {
     match name {
-        "policy" => {
-            let policy: Option<serde_json::Value> = serde_json::from_slice(input).ok();
-            let stated = policy.is_some_and(|policy| policy.get("Statement").is_some());
-            return if stated {
-                Ok(())
-            } else {
-                Err(Code::MalformedPolicy.into())
-            };
-        }
+        policy::DOCUMENT => return policy::check(ctx, input),
         "tagging" => return tags::bucket_tagging(input).map(drop),
-        "lifecycle" => return lifecycle(input),
+        lifecycle::DOCUMENT => return lifecycle::check(input),
+        cors::DOCUMENT => return cors::check(input),
+        acl::OWNERSHIP => return acl::check_ownership(ctx, input),
         sse::DOCUMENT => return sse::check_default(input),
         _ => {}
     }
@@ -159,86 +158,4 @@ fn check(name: &str, root: &str, input: &[u8]) -> S3Result<()> {
         Ok(())
     })?;
     if seen { Ok(()) } else { Err(malformed()) }
-}
-
-/// Checks the rules of a lifecycle: a status each, identifiers that differ, and days and dates that
-/// can be.
-fn lifecycle(input: &[u8]) -> S3Result<()> {
-    let invalid = |message: &'static str| S3Error::new(Code::InvalidArgument, message);
-    let mut ids: Vec<String> = Vec::new();
-    let (mut rules, mut status) = (0, false);
-    walk(input, |path, text| {
-        let ["LifecycleConfiguration", "Rule", rest @ ..] = path else {
-            return Ok(());
-        };
-        match *rest {
-            [] => {
-                rules += 1;
-                if !std::mem::take(&mut status) {
-                    return Err(malformed());
-                }
-            }
-            ["Status"] if matches!(text.get().trim(), "Enabled" | "Disabled") => status = true,
-            ["Status"] => return Err(malformed()),
-            ["ID"] => {
-                let id = text.get();
-                if id.chars().count() > 255 {
-                    return Err(invalid("The ID of a rule must not exceed 255 characters."));
-                }
-                if ids.contains(&id) {
-                    return Err(invalid("The IDs of two rules must differ."));
-                }
-                ids.push(id);
-            }
-            [_, "Days" | "NoncurrentDays" | "DaysAfterInitiation"] => {
-                let days = text.get().trim().parse::<i64>().map_err(|_| malformed())?;
-                if days < 0 || days == 0 && rest[0] == "Expiration" {
-                    return Err(invalid("The days of a rule must be a positive number."));
-                }
-            }
-            [_, "Date"] => {
-                let second = bucketload_s3::date::parse_iso(text.get().trim());
-                let second = second.ok_or_else(malformed)?;
-                if second % 86_400 != 0 {
-                    return Err(invalid("The date of a rule must be midnight."));
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    })?;
-    if rules == 0 { Err(malformed()) } else { Ok(()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lifecycles_are_checked() {
-        let read = |rules: &str| {
-            let body = format!("<LifecycleConfiguration>{rules}</LifecycleConfiguration>");
-            lifecycle(body.as_bytes()).map_err(|error| error.code)
-        };
-        let rule = |inner: &str| format!("<Rule><Status>Enabled</Status>{inner}</Rule>");
-        assert_eq!(
-            read(&rule("<ID>a</ID><Expiration><Days>1</Days></Expiration>")),
-            Ok(())
-        );
-        let twice = rule("<ID>a</ID>").repeat(2);
-        let long = rule(&format!("<ID>{}</ID>", "a".repeat(256)));
-        let zero = rule("<Expiration><Days>0</Days></Expiration>");
-        let noon = rule("<Expiration><Date>2030-01-01T12:00:00Z</Date></Expiration>");
-        for bad in [&twice, &long, &zero, &noon] {
-            assert_eq!(read(bad), Err(Code::InvalidArgument), "{bad}");
-        }
-        for bad in [
-            "",
-            "<Rule/>",
-            "<Rule><Status>enabled</Status></Rule>",
-            &rule("<Expiration><Date>soon</Date></Expiration>"),
-        ] {
-            assert_eq!(read(bad), Err(Code::MalformedXML), "{bad}");
-        }
-    }
 }

@@ -48,6 +48,7 @@ fn open_source(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<(String, St
 fn changes_itself(headers: &Headers<'_, '_>) -> bool {
     headers.has(Name::StorageClass)
         || headers.has(Name::ServerSideEncryption)
+        || headers.has(Name::CopySseAlgorithm)
         || headers.has(Name::SseCustomerAlgorithm)
         || headers
             .bytes(Name::CopySource)
@@ -106,7 +107,7 @@ pub(crate) fn object(ctx: &mut Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<B
     let sums = commit.checksums.clone();
     ctx.keep_previous(key);
     let written = ctx.store().copy(&source, bucket, key, commit)?;
-    let body = result(ctx, "CopyObjectResult", &written, &sums);
+    let body = result(ctx, OF_OBJECT, &written, &sums);
     ctx.head.written(written.version);
     if let Some(id) = from_version {
         let id = id.to_string();
@@ -184,12 +185,18 @@ fn copy_with_checksum(
     Ok((upload.commit(sums.clone())?, sums))
 }
 
+/// The document that answers CopyObject; one on a part does not tell the type of its checksum.
+const OF_OBJECT: &str = "CopyObjectResult";
+
 fn result(ctx: &mut Ctx<'_>, root: &'static str, written: &Written, sums: &[Checksum]) -> Body {
     let mut doc = ctx.xml(root);
     doc.time("LastModified", written.modified)
         .etag(written.etag.text().as_str());
     for sum in sums {
         doc.checksum(sum);
+        if root == OF_OBJECT {
+            doc.text("ChecksumType", checksum::kind_name(sum.kind));
+        }
     }
     doc.finish()
 }

@@ -17,16 +17,19 @@ use bucketload_s3::encode::{key_text, query_text};
 use bucketload_store::{Commit, PutOptions, Tags};
 
 /// PostObject.
-pub(crate) fn post(ctx: &mut Ctx<'_>, input: &[u8], boundary: &str) -> S3Result<Body> {
+pub(crate) fn post(
+    ctx: &mut Ctx<'_>,
+    input: &[u8],
+    boundary: &str,
+    origin: &str,
+) -> S3Result<Body> {
     let mut form = Form::read(input, boundary)?;
     form.name_by_file();
     let config = &ctx.server.config;
     let bucket = ctx.target.bucket().to_owned();
     let now = clock::wall_seconds();
     let signed = form.authorised(&bucket, &config.keys, &config.region, now)?;
-    if !signed && config.access == Access::Signed && !acl::admits_everyone(ctx, Operation::Put) {
-        return Err(Code::AccessDenied.into());
-    }
+    let unsigned = !signed && config.access == Access::Signed;
     let key = form.field("key").filter(|key| !key.is_empty());
     let key = key.ok_or_else(|| {
         S3Error::new(
@@ -46,10 +49,21 @@ pub(crate) fn post(ctx: &mut Ctx<'_>, input: &[u8], boundary: &str) -> S3Result<
         document: &mut *ctx.document,
         object_bytes: &mut *ctx.object_bytes,
     };
-    upload(&mut inner, &form)
+    if unsigned && !acl::admits_everyone(&inner, Operation::Put) {
+        return Err(Code::AccessDenied.into());
+    }
+    let folder = if ctx.target.is_virtual_host() {
+        ""
+    } else {
+        &*bucket
+    };
+    let slash = if folder.is_empty() { "" } else { "/" };
+    let location = [origin, "/", folder, slash, &*key_text(key)].concat();
+    upload(&mut inner, &form, &location)
 }
 
-fn upload(ctx: &mut Ctx<'_>, form: &Form<'_>) -> S3Result<Body> {
+/// `location` is the object's URL.
+fn upload(ctx: &mut Ctx<'_>, form: &Form<'_>, location: &str) -> S3Result<Body> {
     let (bucket, key) = (ctx.target.bucket(), ctx.target.key());
     let all: Vec<_> = form.fields.iter().map(header).collect();
     let headers = Headers::new(&all)?;
@@ -72,7 +86,6 @@ fn upload(ctx: &mut Ctx<'_>, form: &Form<'_>) -> S3Result<Body> {
     upload.write(form.content)?;
     let written = ctx.commit(upload, commit)?;
     let etag = written.etag.text();
-    let location = ["/", bucket, "/", &*key_text(key)].concat();
     let redirect = form
         .field("success_action_redirect")
         .or(form.field("redirect"))
@@ -90,7 +103,7 @@ fn upload(ctx: &mut Ctx<'_>, form: &Form<'_>) -> S3Result<Body> {
         }
         (None, Some("201")) => {
             let mut doc = Doc::plain(ctx.document, "PostResponse");
-            doc.text("Location", &location)
+            doc.text("Location", location)
                 .text("Bucket", bucket)
                 .text("Key", key)
                 .etag(etag.as_str());

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Ctx, acl, lock, sse};
+use super::{Ctx, acl, grants, lock, sse};
 use crate::error::{Code, S3Error, S3Result};
 use crate::headers::{Headers, Name};
 use crate::respond::Head;
@@ -52,8 +52,6 @@ pub(crate) fn collect(headers: &Headers<'_, '_>) -> S3Result<bucketload_store::H
     }
     all.set_storage_class(storage_class(headers)?);
     sse::collect(headers, &mut all)?;
-    let list = acl::canned(headers)?;
-    all.set(Name::Acl.text(), list.map(str::to_owned));
     if headers.has_user_metadata {
         let mut bytes = 0;
         for (name, value) in headers.user_metadata() {
@@ -85,7 +83,10 @@ pub(crate) fn collect(headers: &Headers<'_, '_>) -> S3Result<bucketload_store::H
 pub(crate) fn of_new(ctx: &Ctx<'_>, headers: &Headers<'_, '_>) -> S3Result<Stored> {
     let mut stored = collect(headers)?;
     lock::collect(ctx, headers, &mut stored)?;
-    acl::check(ctx, stored.get(Name::Acl.text()))?;
+    if let Some(asked) = grants::from_headers(headers)? {
+        acl::check(ctx, &asked)?;
+        stored.set(Name::Acl.text(), asked.list);
+    }
     // Asked only if there is such a bucket, because this is the path of every write.
     if ctx.server.default_encryption.load(Relaxed) {
         sse::by_default(ctx, &mut stored)?;

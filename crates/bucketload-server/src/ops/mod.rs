@@ -20,14 +20,18 @@ pub(crate) mod bucket;
 pub(crate) mod conditions;
 pub(crate) mod config;
 pub(crate) mod copy;
+pub(crate) mod cors;
 pub(crate) mod delete;
 mod faulty;
 pub(crate) mod form;
+pub(crate) mod grants;
+pub(crate) mod lifecycle;
 pub(crate) mod list;
 pub(crate) mod lock;
 pub(crate) mod metadata;
 pub(crate) mod multipart;
 pub(crate) mod object;
+pub(crate) mod policy;
 pub(crate) mod range;
 pub(crate) mod restore;
 pub(crate) mod sse;
@@ -162,6 +166,7 @@ pub(crate) fn dispatch(
         Operation::GetLocation => bucket::location(ctx),
         Operation::GetBucketConfig => config::get(ctx),
         Operation::DeleteBucketConfig => config::delete(ctx),
+        Operation::Preflight => cors::preflight(ctx, headers),
         Operation::Put
         | Operation::UploadPart
         | Operation::DeleteMany

@@ -49,6 +49,8 @@ enum State {
     End,
 }
 
+const NO_CRLF: HttpError = HttpError::Chunk("trailer line without CRLF");
+
 /// Decodes one body. [`ChunkedDecoder::reset`] prepares it for the next body and keeps its memory.
 #[derive(Debug)]
 pub struct ChunkedDecoder {
@@ -57,6 +59,8 @@ pub struct ChunkedDecoder {
     line: Vec<u8>,
     /// Position of the extension in a complete size line.
     extension_at: usize,
+    /// Whether a line of the trailer may end with LF CR LF.
+    lf_lines: bool,
 }
 
 impl Default for ChunkedDecoder {
@@ -73,6 +77,16 @@ impl ChunkedDecoder {
             state: State::Size,
             line: Vec::new(),
             extension_at: 0,
+            lf_lines: false,
+        }
+    }
+
+    /// Accepts lines of the trailer that end with LF CR LF, as MinIO's clients send them.
+    #[must_use]
+    pub fn with_lf_lines(self) -> Self {
+        Self {
+            lf_lines: true,
+            ..self
         }
     }
 
@@ -223,13 +237,24 @@ impl ChunkedDecoder {
         mut line: usize,
     ) -> Result<(usize, Option<Event>), HttpError> {
         for (i, &byte) in bytes.iter().enumerate() {
-            if byte != b'\n' {
-                line += 1;
-                continue;
-            }
             let before = i.checked_sub(1).map_or(self.line.last(), |j| bytes.get(j));
-            if line == 0 || before != Some(&b'\r') {
-                return Err(HttpError::Chunk("trailer line without CRLF"));
+            let before = before.filter(|_| line > 0);
+            match (before, byte) {
+                (Some(b'\r'), b'\n') => {}
+                (Some(b'\n'), b'\r') => {
+                    line += 1;
+                    continue;
+                }
+                (Some(b'\n'), _) => return Err(NO_CRLF),
+                (Some(_), b'\n') if self.lf_lines => {
+                    line += 1;
+                    continue;
+                }
+                (_, b'\n') => return Err(NO_CRLF),
+                _ => {
+                    line += 1;
+                    continue;
+                }
             }
             if line == 1 {
                 self.keep(&bytes[..=i], MAX_TRAILERS, "trailers too long")?;
@@ -271,7 +296,14 @@ mod tests {
 
     /// Decodes `input` in pieces that end at the given positions.
     fn decode(input: &[u8], cuts: &[usize]) -> Result<Decoded, HttpError> {
-        let mut decoder = ChunkedDecoder::new();
+        decode_by(ChunkedDecoder::new(), input, cuts)
+    }
+
+    fn decode_by(
+        mut decoder: ChunkedDecoder,
+        input: &[u8],
+        cuts: &[usize],
+    ) -> Result<Decoded, HttpError> {
         let mut decoded = Decoded::default();
         let mut cuts = cuts.to_vec();
         cuts.sort_unstable();
@@ -306,6 +338,27 @@ mod tests {
             }
         }
         Ok(decoded)
+    }
+
+    #[test]
+    fn a_line_of_the_trailer_may_end_with_lf_crlf() {
+        let lenient = || ChunkedDecoder::new().with_lf_lines();
+        let input = b"0\r\na: 1\n\r\nb: 2\r\n\r\nnext";
+        for cuts in [&[][..], &[7], &[8], &[9], &[10]] {
+            let decoded = decode_by(lenient(), input, cuts).unwrap();
+            let want = [
+                ("a".to_owned(), b"1".to_vec()),
+                ("b".to_owned(), b"2".to_vec()),
+            ];
+            assert_eq!((decoded.end, &decoded.trailers[..]), (Some(18), &want[..]));
+        }
+        for bad in [
+            &b"0\r\na: 1\nb: 2\r\n\r\n"[..],
+            b"0\r\n\n\r\n",
+            b"0\r\na: 1\n\n\r\n",
+        ] {
+            assert!(decode_by(lenient(), bad, &[]).is_err());
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The S3 server over raw sockets, with a signer that shares no code with it.
 
+mod access;
 mod appends;
 mod archives;
 mod auth;
