@@ -25,6 +25,7 @@ use crate::payload::Content;
     Serialize,
     Deserialize,
     schemars::JsonSchema,
+    strum::Display,
     strum::IntoStaticStr,
     strum::VariantArray,
 )]
@@ -183,12 +184,6 @@ impl OpClass {
             self,
             Self::MakeBucket | Self::HeadBucket | Self::DeleteBucket | Self::ListBuckets
         )
-    }
-}
-
-impl fmt::Display for OpClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 
