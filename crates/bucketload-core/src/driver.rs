@@ -2,17 +2,18 @@
 //!
 //! A [`Driver`] is shared by all load threads; a [`Session`] belongs to one worker and performs one operation at a
 //! time. Sessions run on a current-thread runtime, so their futures need not be `Send`. The runner uses drivers
-//! through [`AnyDriver`] and [`AnySession`].
+//! through [`AnyDriver`] and [`AnySession`]. What every driver needs of other modules is exported here too.
 
 mod erased;
 
 use std::future::Future;
 
-use crate::error::{ErrorKind, OpError};
-use crate::op::{BucketNeeds, OpClass, Request};
+use crate::op::BucketNeeds;
 use crate::payload::Content;
-use crate::record::Probe;
 
+pub use crate::error::{ErrorKind, OpError, OpResult};
+pub use crate::op::{OpClass, Request};
+pub use crate::record::Probe;
 pub use erased::{AdminCalls, AnyDriver, AnySession, Boxed, Executing};
 
 /// Identifies a worker within an agent. The default is the first one.
@@ -33,6 +34,18 @@ pub struct Capabilities {
     pub verify: bool,
     /// Whether a session holds a connection that can break and be reopened.
     pub connections: bool,
+}
+
+impl Capabilities {
+    /// A service that is reached over connections and whose answers can be verified.
+    #[must_use]
+    pub fn of_service(classes: &[OpClass]) -> Self {
+        Self {
+            classes: classes.to_vec(),
+            verify: true,
+            connections: true,
+        }
+    }
 }
 
 /// The way that a session's requests take: endpoint and connection.
@@ -103,6 +116,43 @@ pub struct Completion {
     pub object_size: u64,
 }
 
+impl Completion {
+    /// A transfer of `bytes` in one piece.
+    #[inline]
+    #[must_use]
+    pub const fn of_bytes(bytes: u64) -> Self {
+        Self { bytes, ..DONE }
+    }
+
+    /// A listing or deletion of `items` keys.
+    #[inline]
+    #[must_use]
+    pub const fn of_items(items: u64) -> Self {
+        Self { items, ..DONE }
+    }
+
+    /// A transfer of `bytes` in `parts`.
+    #[inline]
+    #[must_use]
+    pub const fn of_parts(bytes: u64, parts: u64) -> Self {
+        Self {
+            bytes,
+            items: parts,
+            ..DONE
+        }
+    }
+
+    /// A look at an object of `object_size` bytes.
+    #[inline]
+    #[must_use]
+    pub const fn of_size(object_size: u64) -> Self {
+        Self {
+            object_size,
+            ..DONE
+        }
+    }
+}
+
 /// A success without bytes or items.
 pub const DONE: Completion = Completion {
     bytes: 0,
@@ -169,6 +219,25 @@ pub struct KeyPage {
     pub next: Option<String>,
     /// A note for the user about how the page was obtained; usually `None`.
     pub note: Option<Box<str>>,
+}
+
+impl KeyPage {
+    /// A page of `keys`; the next one continues at `next`.
+    #[must_use]
+    pub const fn new(keys: Vec<String>, next: Option<String>) -> Self {
+        Self {
+            keys,
+            next,
+            note: None,
+        }
+    }
+
+    /// A page of `keys`; if there are `more`, the next one continues after the last of these.
+    #[must_use]
+    pub fn up_to_last(keys: Vec<String>, more: bool) -> Self {
+        let next = keys.last().filter(|_| more).cloned();
+        Self::new(keys, next)
+    }
 }
 
 /// A version of an object, or a delete marker.

@@ -1,10 +1,10 @@
 //! Errors of operations, classified by meaning. The kind carries the policy: each variant says how a failure
 //! of that kind counts and whether a retry policy may repeat the operation.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
+
+use crate::driver::Completion;
 
 /// Why an operation failed.
 #[derive(
@@ -18,6 +18,7 @@ use strum::VariantArray;
     Ord,
     Serialize,
     Deserialize,
+    strum::Display,
     strum::IntoStaticStr,
     strum::VariantArray,
 )]
@@ -95,11 +96,8 @@ impl ErrorKind {
     }
 }
 
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+/// What an operation, or a step of one, returns.
+pub type OpResult<T = Completion> = Result<T, OpError>;
 
 /// A failed operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -26,6 +26,7 @@ use crate::payload::Content;
     Serialize,
     Deserialize,
     schemars::JsonSchema,
+    strum::Display,
     strum::IntoStaticStr,
     strum::VariantArray,
 )]
@@ -311,12 +312,6 @@ impl BucketNeeds {
             versions: self.versions || other.versions,
             lock: self.lock || other.lock,
         }
-    }
-}
-
-impl fmt::Display for OpClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

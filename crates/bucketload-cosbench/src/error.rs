@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use strsim::levenshtein;
+
 /// A location in a workload file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
@@ -75,19 +77,9 @@ pub(crate) fn near<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     .copied()
 }
 
-/// Levenshtein distance in bytes.
+/// Levenshtein distance, whatever the case.
 fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let change = corner + usize::from(!x.eq_ignore_ascii_case(&y));
-            corner = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
+    levenshtein(&a.to_ascii_lowercase(), &b.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bucketload_core::driver::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, Session, WorkerId,
+    Admin, Capabilities, Completion, Driver, DriverFacts, ErrorKind, KeyPage, OpClass, OpError,
+    OpResult, Probe, Request, Session, WorkerId,
 };
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{BucketNeeds, Op, OpClass, Request, VersionId};
-use bucketload_core::record::{ConnectTimes, Probe};
+use bucketload_core::op::{BucketNeeds, Op, VersionId};
+use bucketload_core::record::ConnectTimes;
 
 /// Keys per page of a listing.
 const PAGE: usize = 1000;
@@ -59,7 +59,7 @@ impl Driver for NullDriver {
         }
     }
 
-    async fn open(&self, _worker: WorkerId, probe: &mut Probe) -> Result<NullSession, OpError> {
+    async fn open(&self, _worker: WorkerId, probe: &mut Probe) -> OpResult<NullSession> {
         probe.connected(ConnectTimes::default());
         Ok(NullSession {
             marks: Arc::clone(&self.marks),
@@ -79,7 +79,7 @@ impl NullSession {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check_bucket(&self, bucket: &str) -> Result<(), OpError> {
+    fn check_bucket(&self, bucket: &str) -> OpResult<()> {
         if self.marks().buckets.contains(bucket) {
             Ok(())
         } else {
@@ -110,11 +110,7 @@ const fn bytes_of(op: &Op) -> u64 {
 
 impl Session for NullSession {
     #[inline]
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         probe.started();
         probe.first_byte_and_done();
         if let (Some(version), true) = (request.version, request.op.class.writes_body()) {
@@ -129,19 +125,19 @@ impl Session for NullSession {
 }
 
 impl Admin for NullSession {
-    async fn check_needs(&mut self, _: &str, _: BucketNeeds) -> Result<(), OpError> {
+    async fn check_needs(&mut self, _: &str, _: BucketNeeds) -> OpResult<()> {
         Ok(())
     }
 
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         Ok(self.marks().buckets.insert(bucket.to_owned()))
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.check_bucket(bucket)
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.check_bucket(bucket)?;
         let mut marks = self.marks();
         if marks.objects.keys().any(|(b, _)| b == bucket) {
@@ -157,7 +153,7 @@ impl Admin for NullSession {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         self.check_bucket(bucket)?;
         let from = match after {
             Some(after) => Bound::Excluded((bucket.to_owned(), after.to_owned())),
@@ -174,15 +170,10 @@ impl Admin for NullSession {
             .collect();
         let more = keys.len() > PAGE;
         keys.truncate(PAGE);
-        let next = keys.last().filter(|_| more).cloned();
-        Ok(KeyPage {
-            keys,
-            next,
-            note: None,
-        })
+        Ok(KeyPage::up_to_last(keys, more))
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         self.check_bucket(bucket)?;
         let mut marks = self.marks();
         for key in keys {
@@ -191,19 +182,19 @@ impl Admin for NullSession {
         Ok(())
     }
 
-    async fn abort_uploads(&mut self, bucket: &str, _prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, bucket: &str, _prefix: &str) -> OpResult<u64> {
         self.check_bucket(bucket)?;
         Ok(0)
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         self.check_bucket(bucket)?;
         let key = (bucket.to_owned(), key.to_owned());
         self.marks().objects.insert(key, body.to_vec());
         Ok(())
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         self.check_bucket(bucket)?;
         let found = self
             .marks()

@@ -52,17 +52,6 @@ pub enum Error {
     Broken,
 }
 
-impl Error {
-    /// Whether the peer ended the connection, as opposed to the network path or this program.
-    #[must_use]
-    pub const fn is_close(&self) -> bool {
-        matches!(
-            self,
-            Self::ClosedBeforeAnswer | Self::Closed { .. } | Self::Reset
-        )
-    }
-}
-
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         match error.kind() {

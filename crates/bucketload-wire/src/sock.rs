@@ -284,14 +284,6 @@ impl Sock {
         self.low_water
     }
 
-    /// Ends the sending direction (FIN); receiving stays possible.
-    ///
-    /// # Errors
-    /// The error of the system call, for instance if the peer is already gone.
-    pub fn shutdown_write(&self) -> io::Result<()> {
-        self.fd.get_ref().shutdown(std::net::Shutdown::Write)
-    }
-
     /// Makes dropping the socket send a reset (RST) instead of closing it gracefully.
     ///
     /// # Errors

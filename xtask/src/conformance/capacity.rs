@@ -2,7 +2,7 @@
 //!
 //! The server's queue fault serves one request at a time, with exponential (M/M/1) or constant (M/D/1) service times
 //! of mean 0.5 ms. The objective is the p90 that 1600 arrivals per second just keep
-//! (`bucketload_core::stats::queue`), so a search is right if its bracket contains 1600/s.
+//! (M/D/1; the formula is in the tests of `bucketload_core::capacity`), so a search is right if its bracket contains 1600/s.
 //!
 //! Trials last 2 s. At load 0.8 the queue forgets its history within 1/(μ(1-√ρ)²) = 45 ms, so a trial holds some 44
 //! independent samples and determines its p90 to about 20 %. The p90 of M/M/1 grows as 1/(μ-λ): 1 % of rate moves it

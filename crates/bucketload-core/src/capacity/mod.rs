@@ -17,7 +17,7 @@ pub mod slo;
 pub mod threshold;
 
 #[cfg(test)]
-mod simulated;
+mod tests;
 
 pub use eval::{CheckedObjective, Judgement, TrialEvidence, TrialMeaning, judge};
 pub use search::{

@@ -19,6 +19,7 @@ use crate::plan::is_default;
     Ord,
     Serialize,
     Deserialize,
+    strum::Display,
     strum::IntoStaticStr,
 )]
 #[serde(rename_all = "kebab-case")]
@@ -86,12 +87,6 @@ impl FindingKind {
     #[must_use]
     pub const fn spoils_body(self) -> bool {
         matches!(self, Self::Torn | Self::Corrupt)
-    }
-}
-
-impl std::fmt::Display for FindingKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
     }
 }
 

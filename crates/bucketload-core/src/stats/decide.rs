@@ -29,6 +29,7 @@ pub enum Better {
     Hash,
     Serialize,
     Deserialize,
+    strum::Display,
     strum::IntoStaticStr,
 )]
 #[serde(rename_all = "kebab-case")]
@@ -49,12 +50,6 @@ impl Decision {
     #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
-    }
-}
-
-impl std::fmt::Display for Decision {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
     }
 }
 

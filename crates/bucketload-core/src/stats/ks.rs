@@ -1,7 +1,5 @@
 //! Kolmogorov-Smirnov distance: the largest gap between two distribution functions.
 
-use super::dist::normal_cdf;
-
 /// Largest distance between the empirical distribution function of `sorted` and `cdf`; 0 for an empty sample.
 /// Where `cdf` jumps, its value must include the jump and that of `cdf_below` must not.
 ///
@@ -31,29 +29,6 @@ pub fn distance_to(
     worst
 }
 
-/// Largest distance between the empirical distribution functions of two ascending samples; 0 if either is
-/// empty.
-#[must_use]
-pub fn distance(a: &[f64], b: &[f64]) -> f64 {
-    debug_assert!(a.is_sorted() && b.is_sorted());
-    if a.is_empty() || b.is_empty() {
-        return 0.0;
-    }
-    let (mut i, mut j, mut worst) = (0, 0, 0.0f64);
-    while i < a.len() && j < b.len() {
-        let value = a[i].min(b[j]);
-        while i < a.len() && a[i] == value {
-            i += 1;
-        }
-        while j < b.len() && b[j] == value {
-            j += 1;
-        }
-        let gap = i as f64 / a.len() as f64 - j as f64 / b.len() as f64;
-        worst = worst.max(gap.abs());
-    }
-    worst
-}
-
 /// The distance that a sample of `n` values of the given law exceeds with probability 1 %, 1.628/√n
 /// (Smirnov's asymptotic form; accurate enough above n = 50).
 #[must_use]
@@ -61,16 +36,10 @@ pub fn critical_1_percent(n: u64) -> f64 {
     1.628 / (n.max(1) as f64).sqrt()
 }
 
-/// Distance of `sorted` from the Gaussian with mean `mean` and standard deviation `sd`.
-#[must_use]
-pub fn distance_to_normal(sorted: &[f64], mean: f64, sd: f64) -> f64 {
-    let cdf = |x: f64| normal_cdf((x - mean) / sd);
-    distance_to(sorted, cdf, cdf)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{critical_1_percent, distance, distance_to, distance_to_normal};
+    use super::{critical_1_percent, distance_to};
+    use crate::stats::dist::normal_cdf;
     use crate::stats::testing::Noise;
 
     #[test]
@@ -78,9 +47,6 @@ mod tests {
         let uniform = |x: f64| x.clamp(0.0, 1.0);
         assert!((distance_to(&[0.5], uniform, uniform) - 0.5).abs() < 1e-12);
         assert!((distance_to(&[0.25, 0.75], uniform, uniform) - 0.25).abs() < 1e-12);
-        assert_eq!(distance(&[1.0, 2.0], &[3.0, 4.0]), 1.0);
-        assert_eq!(distance(&[1.0, 1.0, 2.0], &[1.0, 1.0, 2.0]), 0.0);
-        assert!((distance(&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0]) - 0.5).abs() < 1e-12);
     }
 
     #[test]
@@ -97,7 +63,7 @@ mod tests {
             .filter(|_| {
                 let mut x: Vec<f64> = (0..200).map(|_| noise.normal()).collect();
                 x.sort_unstable_by(f64::total_cmp);
-                distance_to_normal(&x, 0.0, 1.0) > critical_1_percent(200)
+                distance_to(&x, normal_cdf, normal_cdf) > critical_1_percent(200)
             })
             .count();
         // Binomial(1000, 0.01): at most 10 + 4 · 3.1.

@@ -4,11 +4,9 @@
 //! seeded simulation. [`dist`] supplies the reference distributions; [`moments`], [`regress`] and [`batch`]
 //! the estimates. [`mser`] and [`steady`] decide where a run has settled and whether it stays so,
 //! [`quantile`] how far a percentile can be trusted. [`normality`], [`bootstrap`] and [`ks`] describe
-//! distributions. [`ratio`], [`ranks`] and [`resample`] compare runs, [`mod@holm`] corrects for multiple
-//! comparisons, [`mod@decide`] expresses the result in one word, and [`repetition`] plans how many runs are
-//! needed. [`usl`] and [`knee`] describe how a store scales and where it saturates. [`mod@queue`] is the
-//! theory against which the capacity search is tested. [`balance`] measures how evenly load is spread over
-//! nodes.
+//! distributions. [`ratio`] and [`ranks`] compare runs, [`mod@holm`] corrects for multiple comparisons, and
+//! [`mod@decide`] expresses the result in one word. [`usl`] and [`knee`] describe how a store scales and where
+//! it saturates. [`balance`] measures how evenly load is spread over nodes.
 //!
 //! Terms: a *bin* is one interval of a run (1 s unless configured otherwise); a *batch* is the mean of
 //! consecutive bins.
@@ -25,12 +23,9 @@ pub mod moments;
 pub mod mser;
 pub mod normality;
 pub mod quantile;
-pub mod queue;
 pub mod ranks;
 pub mod ratio;
 pub mod regress;
-pub mod repetition;
-pub mod resample;
 pub mod steady;
 pub mod usl;
 

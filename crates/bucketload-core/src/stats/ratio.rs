@@ -2,7 +2,7 @@
 //!
 //! The unit of analysis is the run: values within a run are correlated, and pooling them gives intervals that
 //! are far too narrow. [`log_welch`] is for independent runs, [`paired`] for pairs of runs with the same seed
-//! and schedule, [`fieller`] for arithmetic means.
+//! and schedule.
 
 use serde::{Deserialize, Serialize};
 
@@ -114,48 +114,9 @@ fn logs(x: &[f64]) -> Option<Vec<f64>> {
     positive.then(|| x.iter().map(|v| v.ln()).collect())
 }
 
-/// Ratio of two arithmetic means with Fieller's interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fieller {
-    /// mean(B) / mean(A).
-    pub estimate: f64,
-    /// The interval; `None` if it is unbounded because A's mean is not distinguishable from 0.
-    pub interval: Option<(f64, f64)>,
-    /// g = t² var(mean A) / mean(A)²; the interval is unbounded for g ≥ 1.
-    pub g: f64,
-}
-
-/// Ratio of the arithmetic means of two independent samples, B/A, with Fieller's interval (Fieller 1954) at
-/// confidence `level`, with m + k - 2 degrees of freedom. `None` with fewer than two values in either sample
-/// or if A's mean is 0.
-#[must_use]
-pub fn fieller(a: &[f64], b: &[f64], level: f64) -> Option<Fieller> {
-    if a.len() < 2 || b.len() < 2 {
-        return None;
-    }
-    let (ma, mb) = (Moments::of(a), Moments::of(b));
-    if ma.mean == 0.0 {
-        return None;
-    }
-    let (va, vb) = (ma.sd * ma.sd / ma.n as f64, mb.sd * mb.sd / mb.n as f64);
-    let t = t_quantile(0.5 + level / 2.0, (ma.n + mb.n - 2) as f64);
-    let ratio = mb.mean / ma.mean;
-    let g = t * t * va / (ma.mean * ma.mean);
-    let spread = vb + ratio * ratio * va - g * vb;
-    let interval = (g < 1.0).then(|| {
-        let half = t / ma.mean.abs() * spread.max(0.0).sqrt();
-        ((ratio - half) / (1.0 - g), (ratio + half) / (1.0 - g))
-    });
-    Some(Fieller {
-        estimate: ratio,
-        interval,
-        g,
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{fieller, log_welch, paired, paired_difference, welch};
+    use super::{log_welch, paired, paired_difference, welch};
 
     #[test]
     fn welch_matches_a_published_example() {
@@ -211,15 +172,5 @@ mod tests {
         assert!((other.estimate - 2.0).abs() < 1e-12 && other.p_value == 0.0);
         assert_eq!(log_welch(&[1.0], &[1.0, 2.0], 0.95), None);
         assert_eq!(log_welch(&[0.0, 1.0], &[1.0, 2.0], 0.95), None);
-    }
-
-    #[test]
-    fn fieller_is_unbounded_when_the_denominator_may_be_zero() {
-        let bounded = fieller(&[10.0, 11.0, 9.0], &[20.0, 21.0, 19.0], 0.95).unwrap();
-        let (low, high) = bounded.interval.unwrap();
-        assert!(low < 2.0 && 2.0 < high && bounded.g < 1.0);
-        let unbounded = fieller(&[1.0, -1.0, 0.5], &[20.0, 21.0, 19.0], 0.95).unwrap();
-        assert!(unbounded.g >= 1.0 && unbounded.interval.is_none());
-        assert_eq!(fieller(&[1.0, -1.0], &[1.0, 2.0], 0.95), None);
     }
 }

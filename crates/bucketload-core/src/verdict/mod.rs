@@ -51,6 +51,7 @@ use strum::EnumMessage as _;
     Ord,
     Serialize,
     Deserialize,
+    strum::Display,
     strum::IntoStaticStr,
     strum::EnumMessage,
 )]
@@ -82,12 +83,6 @@ impl Word {
     #[must_use]
     pub fn meaning(self) -> &'static str {
         self.get_documentation().unwrap_or_default()
-    }
-}
-
-impl std::fmt::Display for Word {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
     }
 }
 

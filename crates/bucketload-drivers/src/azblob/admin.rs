@@ -1,15 +1,7 @@
 //! Untimed control-plane calls. They may allocate, and their errors are detailed: they detect an
 //! unusable account before a run.
 
-use bucketload_core::driver::{Admin, KeyPage};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
-
-use crate::http::answer::{no_next_page, unreadable};
-use crate::http::control::{ensure_bucket, name_missing};
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::session::HttpSession as _;
+use bucketload_core::driver::{Admin, ErrorKind, KeyPage, OpError, OpResult, Probe};
 use bucketload_s3::xml;
 
 use super::batch::MAX_BATCH;
@@ -18,6 +10,9 @@ use super::ops_blocks::EMPTY_LIST;
 use super::ops_list::{ListQuery, MAX_PAGE, decode_marked, without_mark};
 use super::ops_object::BLOCK_BLOB;
 use super::session::AzureSession;
+use crate::http::answer::{no_next_page, unreadable};
+use crate::http::control::{ensure_bucket, name_missing};
+use crate::http::{Body, Buffer, HttpSession as _};
 
 impl AzureSession {
     /// Repeats a refused HEAD, whose answer has no body, as a listing whose refusal has one.
@@ -41,7 +36,7 @@ impl AzureSession {
         most: &str,
         after: Option<&str>,
         probe: &mut Probe,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         let query = ListQuery::new("", include, after.unwrap_or(""), most, prefix);
         let call = AzureCall::new("GET", container, "").query(query.as_slice());
         let mut request = self.bare(&call);
@@ -64,13 +59,13 @@ impl AzureSession {
 }
 
 impl Admin for AzureSession {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         let probe = &mut Probe::untimed();
         let create = async |session: &mut Self| session.make_container(bucket, probe).await;
         ensure_bucket(self, bucket, create).await
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         match self.head_container(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
             Err(error) => {
@@ -80,7 +75,7 @@ impl Admin for AzureSession {
         }
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.delete_container(bucket, &mut Probe::untimed())
             .await
             .map(drop)
@@ -91,12 +86,12 @@ impl Admin for AzureSession {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         let probe = &mut Probe::untimed();
         self.page(bucket, prefix, "", "1000", after, probe).await
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         for keys in keys.chunks(MAX_BATCH as usize) {
             match self.delete_batch(bucket, keys, &mut Probe::untimed()).await {
                 // A SAS may permit deletions but not batches (Azurite then answers 500).
@@ -113,7 +108,7 @@ impl Admin for AzureSession {
 
     /// Discards the blocks of blobs that were never committed. An existing blob keeps its
     /// uncommitted blocks: they cannot be removed without changing the blob, and expire after a week.
-    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> OpResult<u64> {
         let mut aborted = 0;
         let mut after: Option<String> = None;
         loop {
@@ -134,11 +129,11 @@ impl Admin for AzureSession {
         }
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         self.put_small_if(bucket, key, body, None).await
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         let mut request = self.bare(&AzureCall::new("GET", bucket, key));
         self.small(&mut request).await
     }
@@ -170,7 +165,7 @@ impl Admin for AzureSession {
 }
 
 impl AzureSession {
-    async fn is_absent(&mut self, bucket: &str, key: &str) -> Result<bool, OpError> {
+    async fn is_absent(&mut self, bucket: &str, key: &str) -> OpResult<bool> {
         let mut prepared = self.bare(&AzureCall::new("HEAD", bucket, key));
         match self.settle(&mut prepared).await {
             Ok(()) => Ok(false),
@@ -182,7 +177,7 @@ impl AzureSession {
     /// Discards the blocks of a blob that was never committed: commits an empty list, unless
     /// another client has created the blob meanwhile, and deletes the resulting empty blob.
     /// Returns whether it did.
-    async fn discard_blocks(&mut self, bucket: &str, key: String) -> Result<bool, OpError> {
+    async fn discard_blocks(&mut self, bucket: &str, key: String) -> OpResult<bool> {
         let probe = &mut Probe::untimed();
         match self.commit(bucket, &key, EMPTY_LIST, "*", probe).await {
             Ok(()) => {}
@@ -194,7 +189,7 @@ impl AzureSession {
     }
 
     /// Deletes a blob; a missing blob is no error, a missing container is.
-    async fn delete_one(&mut self, bucket: &str, key: &str) -> Result<(), OpError> {
+    async fn delete_one(&mut self, bucket: &str, key: &str) -> OpResult<()> {
         let mut prepared = self.bare(&AzureCall::new("DELETE", bucket, key));
         match self.settle(&mut prepared).await {
             Err(error) if error.kind != ErrorKind::NotFound => Err(error),

@@ -4,21 +4,15 @@
 //! ("Blob Batch", Azure Storage REST API reference). Each part has its own status. A missing blob
 //! does not fail the operation.
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Probe, Request};
 use bucketload_s3::encode;
-
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::render::each_key;
-use crate::http::session::HttpSession as _;
 
 use super::error_map::RefusalDetails;
 use super::head::{AzureCall, HeadWriter};
 use super::session::AzureSession;
 use super::sign::Param;
+use crate::http::render::each_key;
+use crate::http::{Body, Buffer, HttpSession as _};
 
 /// Most requests of a batch.
 pub(super) const MAX_BATCH: u64 = 256;
@@ -118,7 +112,7 @@ impl AzureSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let count = request.op.count;
         if count == 0 || count > MAX_BATCH {
             let text = format!(
@@ -136,10 +130,7 @@ impl AzureSession {
         push_end(&mut document);
         self.send_batch(request.bucket, &document, count, probe)
             .await?;
-        Ok(Completion {
-            items: count,
-            ..DONE
-        })
+        Ok(Completion::of_items(count))
     }
 
     /// Deletes at most [`MAX_BATCH`] blobs.
@@ -148,7 +139,7 @@ impl AzureSession {
         container: &str,
         keys: &[String],
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut document = Vec::new();
         {
             let mut writer = self.shared.writer.borrow_mut();
@@ -167,7 +158,7 @@ impl AzureSession {
         document: &[u8],
         count: u64,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let call = AzureCall {
             content_type: CONTENT_TYPE,
             ..AzureCall::new("POST", container, "").query(&QUERY)

@@ -4,21 +4,18 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::OpError;
-use bucketload_core::op::OpClass;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Capabilities, Driver, DriverFacts, OpClass, OpResult, Probe, WorkerId,
+};
 use bucketload_wire::clock::wall_seconds;
-
-use crate::http::client::{Client, IdFields};
-use crate::http::config::facts;
-use crate::http::per_thread;
-use crate::http::session::HttpSession as _;
-use crate::http::{ConfigError, Endpoint, opaque_debug};
 
 use super::config::{API_VERSION, Auth, AzureConfig, ContentChecksum};
 use super::head::HeadWriter;
 use super::session::AzureSession;
+use crate::http::config::facts;
+use crate::http::{
+    Client, ConfigError, Endpoint, HttpSession as _, IdFields, opaque_debug, per_thread,
+};
 
 /// The header fields that identify a request to the service's operator.
 const IDS: IdFields = IdFields {
@@ -90,11 +87,7 @@ impl Driver for AzureDriver {
     type Session = AzureSession;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            classes: CLASSES.to_vec(),
-            verify: true,
-            connections: true,
-        }
+        Capabilities::of_service(CLASSES)
     }
 
     fn facts(&self) -> DriverFacts {
@@ -119,7 +112,7 @@ impl Driver for AzureDriver {
         )
     }
 
-    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<AzureSession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<AzureSession> {
         let sources = &self.inner.config.source_addresses;
         let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let shared = ThreadShared::of_this_thread(&self.inner, endpoint);

@@ -1,35 +1,22 @@
 //! Appends. Only append blobs can grow. An append creates one if there is no blob yet; the service
 //! refuses to append to a block blob, which every other write creates.
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
-
-use crate::http::exchange::Reply;
-use crate::http::outgoing::Body;
-use crate::http::session::HttpSession as _;
-use crate::http::sink::Ignore;
-use crate::http::span::Span;
+use bucketload_core::driver::{
+    Completion, ErrorKind, OpError, OpResult, Probe, Request, content_of,
+};
 
 use super::error_map::RefusalDetails;
 use super::head::AzureCall;
 use super::ops_object::checked;
 use super::session::AzureSession;
 use super::sign::Field;
+use crate::http::{Body, HttpSession as _, Ignore, Reply, Span};
 
 impl AzureSession {
     /// Append Block; for a new blob Append Block, Put Blob, Append Block.
-    pub(super) async fn append(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn append(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let span = Span::whole(content_of(request)?);
-        let done = Completion {
-            bytes: span.len,
-            ..DONE
-        };
+        let done = Completion::of_bytes(span.len);
         // A block cannot be empty, a blob can.
         if span.len == 0 {
             self.make_append_blob(request, probe).await?;
@@ -68,7 +55,7 @@ impl AzureSession {
         request: &Request<'_>,
         span: Span<'_>,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
+    ) -> OpResult<Reply> {
         let mut prepared = {
             let checksum = self.shared.config().checksum;
             let sum = checksum.map(|algorithm| (algorithm, algorithm.of(span)));
@@ -82,11 +69,7 @@ impl AzureSession {
     }
 
     /// Creates an empty append blob unless the blob exists.
-    async fn make_append_blob(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    async fn make_append_blob(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult<()> {
         let fields: [Field<'_>; 1] = [("x-ms-blob-type", b"AppendBlob")];
         let call = AzureCall {
             if_none_match: "*",

@@ -5,21 +5,15 @@
 //! An upload cannot be aborted: blocks outside a committed list expire after a week, or when the
 //! blob is written in another way. `Admin::abort_uploads` removes blocks that interrupted runs left.
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
-
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::session::HttpSession as _;
-use crate::http::sink::Ignore;
-use crate::http::span::Span;
+use bucketload_core::driver::{
+    Completion, ErrorKind, OpError, OpResult, Probe, Request, content_of,
+};
 
 use super::head::AzureCall;
 use super::ops_object::checked;
 use super::session::AzureSession;
 use super::sign::Field;
+use crate::http::{Body, Buffer, HttpSession as _, Ignore, Span};
 
 /// Most blocks of a blob ("Scalability and performance targets for Blob Storage").
 const MAX_BLOCKS: u64 = 50_000;
@@ -60,7 +54,7 @@ impl BlockId {
 
 /// Splits `size` bytes into blocks of `block` bytes (0 = one block); an empty blob has none. Returns
 /// the number of blocks and their size.
-fn blocks_of(size: u64, block: u64) -> Result<(u64, u64), OpError> {
+fn blocks_of(size: u64, block: u64) -> OpResult<(u64, u64)> {
     let block = if block == 0 { size.max(1) } else { block };
     let count = size.div_ceil(block);
     if count > MAX_BLOCKS {
@@ -80,7 +74,7 @@ impl AzureSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let content = content_of(request)?;
         let (count, block) = blocks_of(content.size(), request.op.count)?;
         let span_of = |number: u64| {
@@ -121,11 +115,7 @@ impl AzureSession {
         list.extend_from_slice(b"</BlockList>");
         self.commit(request.bucket, request.key, &list, "", probe)
             .await?;
-        Ok(Completion {
-            bytes: content.size(),
-            items: count,
-            ..DONE
-        })
+        Ok(Completion::of_parts(content.size(), count))
     }
 
     /// Commits the blocks in `list` as a blob; with `if_none_match` `*` only if no blob exists.
@@ -136,7 +126,7 @@ impl AzureSession {
         list: &[u8],
         if_none_match: &'static str,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let query = [("comp", "blocklist")];
         let call = AzureCall {
             content_type: "application/xml",

@@ -4,19 +4,15 @@
 //! objects, so a deletion lists the container first. It takes two requests; a blob written between
 //! them is lost.
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
-
-use crate::http::answer::{no_next_page, unreadable};
-use crate::http::pool::Buffer;
-use crate::http::session::HttpSession as _;
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Probe};
 use bucketload_s3::xml;
 
 use super::head::AzureCall;
 use super::ops_list::{MAX_PAGE, without_mark};
 use super::session::AzureSession;
 use super::sign::Param;
+use crate::http::answer::{no_next_page, unreadable};
+use crate::http::{Buffer, HttpSession as _};
 
 const CONTAINER: [Param<'static>; 1] = [("restype", "container")];
 
@@ -26,25 +22,17 @@ impl AzureSession {
         method: &'static str,
         container: &str,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let call = AzureCall::new(method, container, "").query(&CONTAINER);
         let mut request = self.bare(&call);
         self.complete(&mut request, probe).await
     }
 
-    pub(super) async fn make_container(
-        &mut self,
-        container: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn make_container(&mut self, container: &str, probe: &mut Probe) -> OpResult {
         self.on_container("PUT", container, probe).await
     }
 
-    pub(super) async fn head_container(
-        &mut self,
-        container: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn head_container(&mut self, container: &str, probe: &mut Probe) -> OpResult {
         self.on_container("HEAD", container, probe).await
     }
 
@@ -53,7 +41,7 @@ impl AzureSession {
         &mut self,
         container: &str,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         if self.holds_blobs(container, probe).await? {
             return Err(OpError::new(
                 ErrorKind::Conflict,
@@ -66,7 +54,7 @@ impl AzureSession {
     }
 
     /// Whether the container holds a blob, a snapshot or an uncommitted blob.
-    async fn holds_blobs(&mut self, container: &str, probe: &mut Probe) -> Result<bool, OpError> {
+    async fn holds_blobs(&mut self, container: &str, probe: &mut Probe) -> OpResult<bool> {
         let include = "snapshots,uncommittedblobs";
         let mut from: Option<String> = None;
         loop {
@@ -80,10 +68,7 @@ impl AzureSession {
         }
     }
 
-    pub(super) async fn list_containers(
-        &mut self,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn list_containers(&mut self, probe: &mut Probe) -> OpResult {
         let mut body = Buffer::take();
         let mut from = String::new();
         let mut items = 0;
@@ -103,7 +88,7 @@ impl AzureSession {
             })
             .map_err(|e| unreadable("list of containers", e))?;
             if next.is_empty() {
-                return Ok(Completion { items, ..DONE });
+                return Ok(Completion::of_items(items));
             }
             if next == from {
                 return Err(no_next_page());

@@ -3,19 +3,14 @@
 //! A session receives a page in full, then parses it outside the service time. A listing counts its
 //! entries: blobs and common prefixes.
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::OpError;
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
-
-use crate::http::answer::{as_text, no_next_page, unreadable};
-use crate::http::pool::Buffer;
-use crate::http::session::HttpSession as _;
+use bucketload_core::driver::{Completion, OpResult, Probe, Request};
 use bucketload_s3::{encode, xml};
 
 use super::head::AzureCall;
 use super::session::AzureSession;
 use super::sign::Param;
+use crate::http::answer::{as_text, no_next_page, unreadable};
+use crate::http::{Buffer, HttpSession as _};
 
 /// Most bytes of a page: 5000 names of 1024 characters, escaped, with their properties.
 pub(super) const MAX_PAGE: usize = 64 << 20;
@@ -93,11 +88,7 @@ pub(super) fn decode_marked(body: &mut Vec<u8>) {
 }
 
 impl AzureSession {
-    pub(super) async fn list(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn list(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let op = &request.op;
         let mut body = Buffer::take();
         // Where to continue; empty on the first page.
@@ -141,7 +132,7 @@ impl AzureSession {
                 if let Some(watch) = request.watch.filter(|_| !next.is_empty()) {
                     watch.cut_short();
                 }
-                return Ok(Completion { items, ..DONE });
+                return Ok(Completion::of_items(items));
             }
             if *next == *from {
                 return Err(no_next_page());

@@ -1,17 +1,8 @@
 //! Operations on one blob: get, range-get, put, head, delete, copy.
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
-
-use crate::http::answer::size_of_object;
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
-use crate::http::session::HttpSession as _;
-use crate::http::sink::{Ignore, Sink};
-use crate::http::span::Span;
+use bucketload_core::driver::{
+    Completion, DONE, ErrorKind, OpClass, OpError, OpResult, Probe, Request, content_of,
+};
 
 use super::checksum::Base64;
 use super::config::ContentChecksum;
@@ -19,6 +10,8 @@ use super::error_map::RefusalDetails;
 use super::head::AzureCall;
 use super::session::AzureSession;
 use super::sign::Field;
+use crate::http::answer::size_of_object;
+use crate::http::{Body, Buffer, HttpSession as _, Ignore, Reading, Sink, Span};
 
 pub(super) const BLOCK_BLOB: Field<'static> = ("x-ms-blob-type", b"BlockBlob");
 
@@ -61,11 +54,7 @@ impl Sink for CopyStatus {
 }
 
 impl AzureSession {
-    pub(super) async fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut reading = Reading::of(request);
         let call = AzureCall {
             range: reading.range(),
@@ -76,11 +65,7 @@ impl AzureSession {
         reading.finish(&reply)
     }
 
-    pub(super) async fn put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match self.put_blob(request, probe).await? {
             Ok(done) => Ok(done),
             Err((status, refusal)) => Err(self.refused_as(status, &refusal)),
@@ -93,7 +78,7 @@ impl AzureSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         match self.put_blob(request, probe).await? {
             Ok(done) => Ok(Completion { items: 1, ..done }),
             // "The specified blob already exists" comes as 409, not as 412.
@@ -108,7 +93,7 @@ impl AzureSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Result<Completion, (u16, RefusalDetails)>, OpError> {
+    ) -> OpResult<Result<Completion, (u16, RefusalDetails)>> {
         let span = Span::whole(content_of(request)?);
         let mut prepared = {
             let checksum = self.shared.config().checksum;
@@ -124,30 +109,19 @@ impl AzureSession {
         };
         let reply = self.attempt(&mut prepared, &mut Ignore, probe).await?;
         Ok(match &reply.refusal {
-            None => Ok(Completion {
-                bytes: span.len,
-                ..DONE
-            }),
+            None => Ok(Completion::of_bytes(span.len)),
             Some(refusal) => Err((reply.status, RefusalDetails::of(refusal))),
         })
     }
 
-    pub(super) async fn head(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let call = AzureCall::new("HEAD", request.bucket, request.key);
         let mut prepared = self.bare(&call);
         let reply = self.perform(&mut prepared, &mut Ignore, probe).await?;
         size_of_object(&reply)
     }
 
-    pub(super) async fn delete(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn delete(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let call = AzureCall::new("DELETE", request.bucket, request.key);
         let mut request = self.bare(&call);
         self.complete(&mut request, probe).await
@@ -155,11 +129,7 @@ impl AzureSession {
 
     /// Copy Blob From URL: the service answers once the copy exists. It fetches the source itself;
     /// the source URL carries the permission for that.
-    pub(super) async fn copy(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn copy(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut source = Buffer::take();
         {
             let mut writer = self.shared.writer.borrow_mut();

@@ -1,20 +1,13 @@
 //! Blob index tags.
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
-
-use crate::http::answer::unreadable;
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::session::HttpSession as _;
-use crate::http::sink::Ignore;
+use bucketload_core::driver::{Completion, DONE, ErrorKind, OpError, OpResult, Probe, Request};
 use bucketload_s3::{encode, xml};
 
 use super::head::AzureCall;
 use super::session::AzureSession;
 use super::sign::Param;
+use crate::http::answer::unreadable;
+use crate::http::{Body, Buffer, HttpSession as _, Ignore};
 
 /// Most bytes of a tag set: ten tags of 128 and 256 characters, escaped.
 const MAX_TAGS: usize = 64 * 1024;
@@ -26,20 +19,20 @@ impl AzureSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut tag = Buffer::take();
         tag.extend_from_slice(b"<Tag><Key>bucketload</Key><Value>");
         encode::push_decimal(&mut tag, u64::from(request.op.version));
         tag.extend_from_slice(b"</Value></Tag>");
         self.set_tags(request, &tag, probe).await?;
-        Ok(Completion { items: 1, ..DONE })
+        Ok(Completion::of_items(1))
     }
 
     pub(super) async fn get_tagging(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let call = AzureCall::new("GET", request.bucket, request.key).query(&TAGS);
         let mut prepared = self.bare(&call);
         let mut body = Buffer::take();
@@ -50,7 +43,7 @@ impl AzureSession {
             items += u64::from(path.ends_with(&["Tag", "Key"]));
         })
         .map_err(|e| unreadable("tags", e))?;
-        Ok(Completion { items, ..DONE })
+        Ok(Completion::of_items(items))
     }
 
     /// Sets an empty tag set: no request removes tags.
@@ -58,7 +51,7 @@ impl AzureSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         self.set_tags(request, b"", probe).await?;
         Ok(DONE)
     }
@@ -68,7 +61,7 @@ impl AzureSession {
         request: &Request<'_>,
         tags: &[u8],
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut document = Buffer::take();
         document.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"utf-8\"?><Tags><TagSet>");
         document.extend_from_slice(tags);

@@ -4,21 +4,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use bucketload_core::driver::{Completion, RequestRoute, Session};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    ErrorKind, OpClass, OpError, OpResult, Probe, Request, RequestRoute, Session,
+};
 use bucketload_wire::Calls;
-
-use crate::http::Endpoint;
-use crate::http::client::Client;
-use crate::http::connection::Connection;
-use crate::http::exchange::Refusal;
-use crate::http::outgoing::{Body, NO_BODY, Plain};
-use crate::http::parked::park;
-use crate::http::pool::Buffer;
-use crate::http::session::HttpSession;
-
 use bucketload_wire::clock::wall_seconds;
 
 use super::checksum::Base64;
@@ -26,6 +15,9 @@ use super::config::ContentChecksum;
 use super::driver::ThreadShared;
 use super::error_map::{self, RefusalDetails};
 use super::head::AzureCall;
+use crate::http::{
+    Body, Buffer, Client, Connection, Endpoint, HttpSession, NO_BODY, Plain, Refusal, park,
+};
 
 /// A session of the Azure Blob driver.
 #[derive(Debug)]
@@ -105,11 +97,7 @@ fn unsupported(class: OpClass) -> OpError {
 }
 
 impl Session for AzureSession {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
             OpClass::Put => self.put(request, probe).await,

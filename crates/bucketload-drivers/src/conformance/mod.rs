@@ -14,11 +14,11 @@ mod versions;
 
 use std::collections::BTreeSet;
 
-use bucketload_core::driver::{Admin, Completion, Driver, Session, WorkerId};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{ByteRange, Op, OpClass, Request};
+use bucketload_core::driver::{
+    Admin, Driver, ErrorKind, OpClass, OpResult, Probe, Request, Session, WorkerId,
+};
+use bucketload_core::op::{ByteRange, Op};
 use bucketload_core::payload::{Arena, Content, PayloadKind};
-use bucketload_core::record::Probe;
 
 pub use differential::{Differential, Verdict};
 pub use quirks::{Expect, Quirks};
@@ -51,7 +51,7 @@ impl Suite {
     ///
     /// # Errors
     /// When no session or bucket can be created.
-    pub async fn run<D: Driver>(&self, driver: &D) -> Result<Vec<CheckResult>, OpError> {
+    pub async fn run<D: Driver>(&self, driver: &D) -> OpResult<Vec<CheckResult>> {
         Ok(self.survey(driver).await?.checks)
     }
 
@@ -59,7 +59,7 @@ impl Suite {
     ///
     /// # Errors
     /// When no session or bucket can be created.
-    pub async fn survey<D: Driver>(&self, driver: &D) -> Result<Survey, OpError> {
+    pub async fn survey<D: Driver>(&self, driver: &D) -> OpResult<Survey> {
         let mut probe = Probe::new(self.clock);
         let session = driver.open(WorkerId::default(), &mut probe).await?;
         let mut context = Context {
@@ -230,24 +230,18 @@ impl<S: Session> Context<S> {
         Ok(offered)
     }
 
-    async fn execute(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>) -> OpResult {
         perform!(self, request)
     }
 
     /// Performs an operation on `key` of the suite's bucket without further parameters.
-    async fn simple(&mut self, class: OpClass, key: &str) -> Result<Completion, OpError> {
+    async fn simple(&mut self, class: OpClass, key: &str) -> OpResult {
         let request = Request::plain(class, &self.bucket, key);
         perform!(self, &request)
     }
 
     /// Writes `size` bytes of version `version`; as a multipart upload if `part` is not 0.
-    async fn put(
-        &mut self,
-        key: &str,
-        version: u32,
-        size: u64,
-        part: u64,
-    ) -> Result<Completion, OpError> {
+    async fn put(&mut self, key: &str, version: u32, size: u64, part: u64) -> OpResult {
         let class = match part {
             0 => OpClass::Put,
             _ => OpClass::MultipartPut,
@@ -271,7 +265,7 @@ impl<S: Session> Context<S> {
         version: u32,
         size: u64,
         range: Option<ByteRange>,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let class = match range {
             None => OpClass::Get,
             Some(_) => OpClass::RangeGet,
@@ -311,7 +305,7 @@ impl<S: Session> Context<S> {
     }
 
     /// Every key of `bucket` under `prefix`.
-    async fn keys(&mut self, bucket: &str, prefix: &str) -> Result<Vec<String>, OpError> {
+    async fn keys(&mut self, bucket: &str, prefix: &str) -> OpResult<Vec<String>> {
         let mut all = Vec::new();
         let mut after: Option<String> = None;
         loop {
@@ -326,7 +320,7 @@ impl<S: Session> Context<S> {
     }
 
     /// Empties and deletes `bucket`.
-    async fn clean_up(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn clean_up(&mut self, bucket: &str) -> OpResult<()> {
         self.session.abort_uploads(bucket, "").await?;
         // Repeatedly, because a server may hide objects behind others (MinIO: `a/b` behind `a`).
         loop {
@@ -343,12 +337,12 @@ impl<S: Session> Context<S> {
 }
 
 /// The value of an operation that must succeed.
-fn worked<T>(what: &str, result: Result<T, OpError>) -> Result<T, String> {
+fn worked<T>(what: &str, result: OpResult<T>) -> Result<T, String> {
     result.map_err(|error| format!("{what} failed: {error}"))
 }
 
 /// Checks that an operation failed with one of `kinds`.
-fn failed<T>(what: &str, result: Result<T, OpError>, kinds: &[ErrorKind]) -> Outcome {
+fn failed<T>(what: &str, result: OpResult<T>, kinds: &[ErrorKind]) -> Outcome {
     match result {
         Ok(_) => Err(format!("{what} worked, expected a failure ({kinds:?})")),
         Err(error) if kinds.contains(&error.kind) => Ok(()),

@@ -1,6 +1,6 @@
 //! The documented differences of servers from Amazon S3.
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpResult};
 
 use crate::s3::PayloadMode;
 
@@ -21,11 +21,7 @@ impl Expect {
     }
 
     /// Checks `result`. Returns its value, or `None` if the documented failure occurred.
-    pub(super) fn check<T>(
-        self,
-        what: &str,
-        result: Result<T, OpError>,
-    ) -> Result<Option<T>, String> {
+    pub(super) fn check<T>(self, what: &str, result: OpResult<T>) -> Result<Option<T>, String> {
         match self {
             Self::Works => super::worked(what, result).map(Some),
             Self::Fails(kinds) => super::failed(what, result, kinds).map(|()| None),

@@ -5,12 +5,11 @@ use std::fmt;
 use std::future::Future;
 
 use bucketload_core::driver::{
-    Admin, AnyDriver, AnySession, Capabilities, Completion, Driver, DriverFacts, KeyPage,
-    KeyVersion, RequestRoute, Session, VersionPage, WorkerId,
+    Admin, AnyDriver, AnySession, Capabilities, Driver, DriverFacts, ErrorKind, KeyPage,
+    KeyVersion, OpClass, OpError, OpResult, Probe, Request, RequestRoute, Session, VersionPage,
+    WorkerId,
 };
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{BucketNeeds, OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::op::BucketNeeds;
 
 /// An engine's description of itself. Contains no secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +35,7 @@ pub trait Engine: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the client cannot be created.
-    fn client(&self, worker: WorkerId) -> Result<Self::Client, OpError>;
+    fn client(&self, worker: WorkerId) -> OpResult<Self::Client>;
 }
 
 /// The client of one worker.
@@ -50,7 +49,7 @@ pub trait Client: 'static {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> impl Future<Output = Result<Completion, OpError>>;
+    ) -> impl Future<Output = OpResult>;
 }
 
 /// Drives a target with an engine.
@@ -108,7 +107,7 @@ impl<E: Engine> Driver for EngineDriver<E> {
         facts
     }
 
-    async fn open(&self, worker: WorkerId, _probe: &mut Probe) -> Result<Self::Session, OpError> {
+    async fn open(&self, worker: WorkerId, _probe: &mut Probe) -> OpResult<Self::Session> {
         let endpoint = worker.worker as usize % self.endpoints;
         Ok(EngineSession {
             client: self.engine.client(worker)?,
@@ -142,7 +141,7 @@ impl<C> fmt::Debug for EngineSession<C> {
 }
 
 impl<C> EngineSession<C> {
-    async fn admin(&mut self) -> Result<&mut AnySession, OpError> {
+    async fn admin(&mut self) -> OpResult<&mut AnySession> {
         if self.admin.is_none() {
             let probe = &mut Probe::untimed();
             self.admin = Some(self.native.open(self.worker, probe).await?);
@@ -158,7 +157,7 @@ impl<C: Client> Session for EngineSession<C> {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> impl Future<Output = Result<Completion, OpError>> {
+    ) -> impl Future<Output = OpResult> {
         self.client.execute(request, probe)
     }
 
@@ -168,35 +167,27 @@ impl<C: Client> Session for EngineSession<C> {
 }
 
 impl<C: 'static> Admin for EngineSession<C> {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         self.admin().await?.ensure_bucket(bucket).await
     }
 
-    async fn ensure_bucket_with(
-        &mut self,
-        bucket: &str,
-        needs: BucketNeeds,
-    ) -> Result<bool, OpError> {
+    async fn ensure_bucket_with(&mut self, bucket: &str, needs: BucketNeeds) -> OpResult<bool> {
         self.admin().await?.ensure_bucket_with(bucket, needs).await
     }
 
-    async fn check_needs(&mut self, bucket: &str, needs: BucketNeeds) -> Result<(), OpError> {
+    async fn check_needs(&mut self, bucket: &str, needs: BucketNeeds) -> OpResult<()> {
         self.admin().await?.check_needs(bucket, needs).await
     }
 
-    async fn unlock_versions(
-        &mut self,
-        bucket: &str,
-        versions: &[KeyVersion],
-    ) -> Result<(), OpError> {
+    async fn unlock_versions(&mut self, bucket: &str, versions: &[KeyVersion]) -> OpResult<()> {
         self.admin().await?.unlock_versions(bucket, versions).await
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.admin().await?.head_bucket(bucket).await
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.admin().await?.delete_bucket(bucket).await
     }
 
@@ -205,11 +196,11 @@ impl<C: 'static> Admin for EngineSession<C> {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         self.admin().await?.list_keys(bucket, prefix, after).await
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         self.admin().await?.delete_keys(bucket, keys).await
     }
 
@@ -218,30 +209,26 @@ impl<C: 'static> Admin for EngineSession<C> {
         bucket: &str,
         prefix: &str,
         after: Option<&KeyVersion>,
-    ) -> Result<VersionPage, OpError> {
+    ) -> OpResult<VersionPage> {
         self.admin()
             .await?
             .list_versions(bucket, prefix, after)
             .await
     }
 
-    async fn delete_versions(
-        &mut self,
-        bucket: &str,
-        versions: &[KeyVersion],
-    ) -> Result<(), OpError> {
+    async fn delete_versions(&mut self, bucket: &str, versions: &[KeyVersion]) -> OpResult<()> {
         self.admin().await?.delete_versions(bucket, versions).await
     }
 
-    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> OpResult<u64> {
         self.admin().await?.abort_uploads(bucket, prefix).await
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         self.admin().await?.put_small(bucket, key, body).await
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         self.admin().await?.get_small(bucket, key).await
     }
 

@@ -1,26 +1,23 @@
 //! Untimed control-plane calls. They may allocate, and their errors are detailed: they detect an
 //! unusable target before a run.
 
-use bucketload_core::driver::{Admin, KeyPage};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Admin, ErrorKind, KeyPage, OpResult, Probe};
 
 use super::ops_batch::Batch;
 use super::ops_list::read_page;
 use super::session::{GcsSession, push_object};
 use crate::http::answer::no_next_page;
 use crate::http::control::{ensure_bucket, ignore_missing, name_missing};
-use crate::http::outgoing::Body;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
+use crate::http::{Body, HttpSession as _, Render as _, Rendering as _};
+
 impl Admin for GcsSession {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         let create =
             async |session: &mut Self| session.make_bucket(bucket, &mut Probe::untimed()).await;
         ensure_bucket(self, bucket, create).await
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         match self.head_bucket_timed(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
             // Permission to use the objects does not imply permission to see the bucket.
@@ -34,7 +31,7 @@ impl Admin for GcsSession {
         }
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.remove_bucket(bucket, &mut Probe::untimed())
             .await
             .map(drop)
@@ -45,7 +42,7 @@ impl Admin for GcsSession {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         let mut body = Vec::new();
         let from = after.unwrap_or_default().as_bytes();
         self.page(
@@ -65,14 +62,10 @@ impl Admin for GcsSession {
             return Err(no_next_page());
         }
         let next = String::from_utf8(next).unwrap_or_default();
-        Ok(KeyPage {
-            keys,
-            next: (!next.is_empty()).then_some(next),
-            note: None,
-        })
+        Ok(KeyPage::new(keys, (!next.is_empty()).then_some(next)))
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         let mut batch = Batch::new();
         for (i, key) in keys.iter().enumerate() {
             batch.delete(self, bucket, key, "");
@@ -92,15 +85,15 @@ impl Admin for GcsSession {
     }
 
     /// Cloud Storage does not list unfinished uploads; they cost nothing and expire after a week.
-    async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> OpResult<u64> {
         Ok(0)
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         self.put_small_if(bucket, key, body, None).await
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         let mut head = self.begin("GET");
         push_object(&mut head, bucket, key);
         head.text("?alt=media");
@@ -112,7 +105,7 @@ impl Admin for GcsSession {
         &mut self,
         bucket: &str,
         key: &str,
-    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+    ) -> OpResult<(Vec<u8>, Option<String>)> {
         let mut head = self.begin("GET");
         push_object(&mut head, bucket, key);
         head.text("?alt=media");
@@ -126,7 +119,7 @@ impl Admin for GcsSession {
         key: &str,
         body: &[u8],
         version: Option<&str>,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut head = self.begin_upload("media", bucket, key);
         if let Some(version) = version {
             head.parameter("ifGenerationMatch", version);
@@ -137,7 +130,7 @@ impl Admin for GcsSession {
 }
 
 impl GcsSession {
-    async fn delete_each(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_each(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         for key in keys {
             let mut head = self.begin("DELETE");
             push_object(&mut head, bucket, key);

@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::OpError;
-use bucketload_core::op::OpClass;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Capabilities, Driver, DriverFacts, OpClass, OpResult, Probe, WorkerId,
+};
 
 use super::auth::Account;
 use super::auth::grant::TokenSource;
 use super::auth::refresher::TokenRefresher;
 use super::config::GcsConfig;
 use super::session::GcsSession;
-use crate::http::client::{Client, IdFields};
 use crate::http::config::facts;
-use crate::http::session::HttpSession as _;
-use crate::http::{ConfigError, opaque_debug};
+use crate::http::{Client, ConfigError, HttpSession as _, IdFields, opaque_debug};
 
 /// Operations of the JSON API. Cloud Storage has one kind of listing, cannot list unfinished uploads, and
 /// composes only whole objects.
@@ -102,11 +99,7 @@ impl Driver for GcsDriver {
     type Session = GcsSession;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            classes: CLASSES.to_vec(),
-            verify: true,
-            connections: true,
-        }
+        Capabilities::of_service(&CLASSES)
     }
 
     fn facts(&self) -> DriverFacts {
@@ -126,7 +119,7 @@ impl Driver for GcsDriver {
         )
     }
 
-    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<GcsSession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<GcsSession> {
         let sources = &self.inner.config.source_addresses;
         let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let mut session = GcsSession::new(Arc::clone(&self.inner), endpoint, source)?;

@@ -3,18 +3,12 @@
 //! A batch is a `multipart/mixed` document whose parts are requests; its answer is one whose parts are
 //! answers. S3 deletes up to 1000 keys in one request; here a batch deletes 100.
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Probe, Request};
+use bucketload_s3::encode;
 
 use super::session::{GcsSession, push_object};
 use crate::http::answer::MAX_DOCUMENT;
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
-use bucketload_s3::encode;
+use crate::http::{Body, Buffer, HttpSession as _, Render as _, Rendering as _};
 
 /// Most requests in a batch (Cloud Storage, "Batch requests").
 pub(crate) const MAX_CALLS: u64 = 100;
@@ -122,7 +116,7 @@ impl GcsSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let count = request.op.count;
         let (Some(keys), 1..) = (request.keys, count) else {
             return Err(OpError::new(
@@ -147,10 +141,7 @@ impl GcsSession {
         }
         *lent = key.into_bytes();
         outcome?;
-        Ok(Completion {
-            items: count,
-            ..DONE
-        })
+        Ok(Completion::of_items(count))
     }
 
     /// Sends `batch` and empties it.
@@ -158,7 +149,7 @@ impl GcsSession {
         &mut self,
         batch: &mut Batch,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let Batch { document, calls } = batch;
         let sent = std::mem::take(calls);
         if sent == 0 {

@@ -1,21 +1,16 @@
 //! Operations on buckets.
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Probe};
 
 use super::ops_list::MAX_PAGE;
 use super::session::{GcsSession, push_bucket};
 use crate::http::answer::{as_text, unreadable};
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
+use crate::http::{Body, Buffer, HttpSession as _, Render as _, Rendering as _};
 use crate::json::{self, Value};
 
 impl GcsSession {
     /// Starts a request about the project's buckets.
-    fn begin_in_project(&mut self, method: &str) -> Result<Buffer, OpError> {
+    fn begin_in_project(&mut self, method: &str) -> OpResult<Buffer> {
         if self.shared.config.project.is_empty() {
             return Err(OpError::new(
                 ErrorKind::Rejected,
@@ -28,12 +23,7 @@ impl GcsSession {
         Ok(head)
     }
 
-    async fn on_bucket(
-        &mut self,
-        method: &str,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn on_bucket(&mut self, method: &str, bucket: &str, probe: &mut Probe) -> OpResult {
         let mut head = self.begin(method);
         push_bucket(&mut head, bucket);
         head.text("?fields=name");
@@ -41,11 +31,7 @@ impl GcsSession {
         self.complete(&mut request, probe).await
     }
 
-    pub(crate) async fn make_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn make_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         let head = self.begin_in_project("POST")?;
         let mut document = Buffer::take();
         document.extend_from_slice(b"{\"name\":");
@@ -55,23 +41,15 @@ impl GcsSession {
         self.complete(&mut request, probe).await
     }
 
-    pub(crate) async fn head_bucket_timed(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn head_bucket_timed(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         self.on_bucket("GET", bucket, probe).await
     }
 
-    pub(crate) async fn remove_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn remove_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         self.on_bucket("DELETE", bucket, probe).await
     }
 
-    pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+    pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> OpResult {
         let mut body = Buffer::take();
         let mut from = Buffer::take();
         let mut items = 0;
@@ -92,7 +70,7 @@ impl GcsSession {
             })
             .map_err(|e| unreadable("list of buckets", e))?;
             if from.is_empty() || *from == *before {
-                return Ok(Completion { items, ..DONE });
+                return Ok(Completion::of_items(items));
             }
         }
     }

@@ -1,16 +1,11 @@
 //! Listings (Objects: list). A session receives a page in full, then parses it outside the service
 //! time. A listing counts its entries: keys and common prefixes.
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::OpError;
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, OpResult, Probe, Request};
 
 use super::session::{GcsSession, push_bucket};
 use crate::http::answer::{as_text, no_next_page, unreadable};
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
+use crate::http::{Buffer, HttpSession as _, Render as _, Rendering as _};
 use crate::json::{self, Value};
 
 /// Most bytes of a page: 5000 keys of 1024 bytes, escaped, with their metadata.
@@ -26,7 +21,7 @@ pub(crate) fn read_page(
     body: &[u8],
     next: &mut Vec<u8>,
     mut key: impl FnMut(json::Text<'_>),
-) -> Result<u64, OpError> {
+) -> OpResult<u64> {
     next.clear();
     let mut groups = 0;
     json::values(body, |path, value| match (path, value) {
@@ -41,11 +36,7 @@ pub(crate) fn read_page(
 
 impl GcsSession {
     /// Lists under `request.key`.
-    pub(crate) async fn list(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn list(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let op = &request.op;
         let mut body = Buffer::take();
         // Where to continue; empty on the first page.
@@ -77,7 +68,7 @@ impl GcsSession {
                 if let Some(watch) = request.watch.filter(|_| more) {
                     watch.cut_short();
                 }
-                return Ok(Completion { items, ..DONE });
+                return Ok(Completion::of_items(items));
             }
             if *next == *from {
                 return Err(no_next_page());
@@ -96,7 +87,7 @@ impl GcsSession {
         from: &[u8],
         body: &mut Vec<u8>,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut head = self.begin("GET");
         push_bucket(&mut head, bucket);
         head.text("/o?");

@@ -1,30 +1,22 @@
 //! Operations on one object: get, range-get, put, head, delete, copy, and custom metadata instead of
 //! tags.
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Completion, DONE, ErrorKind, OpError, OpResult, Probe, Request, content_of,
+};
+use bucketload_s3::encode;
 
 use super::session::{GcsSession, push_object};
 use crate::http::answer::{MAX_DOCUMENT, as_text, if_absent, unreadable};
-use crate::http::exchange::Reply;
-use crate::http::outgoing::{Body, NO_BODY, Plain};
-use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
-use crate::http::span::Span;
+use crate::http::{
+    Body, Buffer, HttpSession as _, NO_BODY, Plain, Reading, Render as _, Rendering as _, Reply,
+    Span,
+};
 use crate::json;
 use crate::json_size::Size;
-use bucketload_s3::encode;
 
 impl GcsSession {
-    pub(crate) async fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut reading = Reading::of(request);
         let mut head = self.begin("GET");
         push_object(&mut head, request.bucket, request.key);
@@ -42,25 +34,16 @@ impl GcsSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         if_absent(self.upload(request, true, probe).await)
     }
 
-    pub(crate) async fn put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         self.upload(request, false, probe).await
     }
 
     /// A media upload of the request's content under its key.
-    async fn upload(
-        &mut self,
-        request: &Request<'_>,
-        absent: bool,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn upload(&mut self, request: &Request<'_>, absent: bool, probe: &mut Probe) -> OpResult {
         let span = Span::whole(content_of(request)?);
         self.upload_as(request.bucket, request.key, "", span, absent, probe)
             .await
@@ -75,7 +58,7 @@ impl GcsSession {
         span: Span<'_>,
         absent: bool,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut head = self.begin_upload("media", bucket, key);
         encode::push_query(&mut head, suffix);
         if absent {
@@ -86,17 +69,10 @@ impl GcsSession {
         let mut size = Size::new();
         let reply = self.perform(&mut request, &mut size, probe).await?;
         check_size(&reply, &size, span.len)?;
-        Ok(Completion {
-            bytes: span.len,
-            ..DONE
-        })
+        Ok(Completion::of_bytes(span.len))
     }
 
-    pub(crate) async fn head(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut head = self.begin("GET");
         push_object(&mut head, request.bucket, request.key);
         head.text("?fields=size");
@@ -110,17 +86,10 @@ impl GcsSession {
                 "the object's metadata contains no size",
             ));
         };
-        Ok(Completion {
-            object_size: size,
-            ..DONE
-        })
+        Ok(Completion::of_size(size))
     }
 
-    pub(crate) async fn delete(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn delete(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut head = self.begin("DELETE");
         push_object(&mut head, request.bucket, request.key);
         let mut request = self.bare(head);
@@ -129,11 +98,7 @@ impl GcsSession {
 
     /// Objects: rewrite. Large objects, or those that change location, take several requests; each
     /// answer's token goes into the next request.
-    pub(crate) async fn copy(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn copy(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut answer = Buffer::take();
         let mut token = Buffer::take();
         loop {
@@ -177,7 +142,7 @@ impl GcsSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut document = Buffer::take();
         document.extend_from_slice(b"{\"metadata\":{\"bucketload\":\"");
         encode::push_decimal(&mut document, u64::from(request.op.version));
@@ -190,7 +155,7 @@ impl GcsSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         self.patch(request, b"{\"metadata\":{\"bucketload\":null}}", probe)
             .await
     }
@@ -200,7 +165,7 @@ impl GcsSession {
         request: &Request<'_>,
         document: &[u8],
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut head = self.begin("PATCH");
         push_object(&mut head, request.bucket, request.key);
         head.text("?fields=metageneration");
@@ -212,7 +177,7 @@ impl GcsSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut head = self.begin("GET");
         push_object(&mut head, request.bucket, request.key);
         head.text("?fields=metadata");
@@ -227,12 +192,12 @@ impl GcsSession {
             items += u64::from(set && matches!(path, ["metadata", _]));
         })
         .map_err(|e| unreadable("metadata", e))?;
-        Ok(Completion { items, ..DONE })
+        Ok(Completion::of_items(items))
     }
 }
 
 /// Checks that the object of an upload of `len` bytes has that size.
-pub(crate) fn check_size(reply: &Reply, size: &Size, len: u64) -> Result<(), OpError> {
+pub(crate) fn check_size(reply: &Reply, size: &Size, len: u64) -> OpResult<()> {
     match size.get() {
         Some(stored) if stored != len => Err(OpError::with_status(
             ErrorKind::Corrupt,

@@ -7,24 +7,21 @@
 //! request composes up to 32 objects, so more than 32 parts take a second level. Afterwards all parts
 //! are deleted in batches. The object appears atomically, as with any other upload.
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Completion, DONE, ErrorKind, OpError, OpResult, Probe, Request, content_of,
+};
+use bucketload_s3::encode;
 
 use super::config::LargeObject;
 use super::ops_batch::Batch;
 use super::ops_object::check_size;
 use super::session::{GcsSession, push_object};
-use crate::http::outgoing::{Body, NO_BODY, Plain};
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
-use crate::http::sink::{Ignore, OneField};
-use crate::http::span::Span;
+use crate::http::{
+    Body, Buffer, HttpSession as _, Ignore, NO_BODY, OneField, Plain, Render as _, Rendering as _,
+    Span,
+};
 use crate::json;
 use crate::json_size::Size;
-use bucketload_s3::encode;
 
 /// All chunks of a resumable upload except the last are multiples of this size (Cloud Storage, "Perform
 /// resumable uploads").
@@ -62,7 +59,7 @@ impl GcsSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         match self.shared.config.large_object {
             LargeObject::Resumable => self.resumable(request, probe).await,
             LargeObject::Compose => self.composed(request, probe).await,
@@ -76,7 +73,7 @@ impl GcsSession {
         size: Option<u64>,
         location: &mut Vec<u8>,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut head = self.begin_upload("resumable", request.bucket, request.key);
         self.fields(&mut head);
         head.text("X-Upload-Content-Type: application/octet-stream\r\n");
@@ -106,11 +103,7 @@ impl GcsSession {
         }
     }
 
-    async fn resumable(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn resumable(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let content = content_of(request)?;
         let (size, chunk) = (content.size(), request.op.count);
         if chunk == 0 || (size > chunk && chunk % CHUNK_UNIT != 0) {
@@ -187,7 +180,7 @@ impl GcsSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut location = Buffer::take();
         self.open_upload(request, None, &mut location, probe)
             .await?;
@@ -205,11 +198,7 @@ impl GcsSession {
         }
     }
 
-    async fn composed(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn composed(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let content = content_of(request)?;
         let (size, part) = (content.size(), request.op.count);
         let parts = size.div_ceil(part.max(1)).max(1);
@@ -275,7 +264,7 @@ impl GcsSession {
         first: u64,
         count: u64,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut document = Buffer::take();
         document.extend_from_slice(
             b"{\"destination\":{\"contentType\":\"application/octet-stream\"},\"sourceObjects\":[",

@@ -3,24 +3,18 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Completion, RequestRoute, Session};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    ErrorKind, OpClass, OpError, OpResult, Probe, Request, RequestRoute, Session,
+};
+use bucketload_s3::encode;
 use bucketload_wire::Calls;
 
 use super::auth::refresher::Bearer;
 use super::driver::DriverShared;
 use super::error_map;
-use crate::http::Endpoint;
-use crate::http::client::Client;
-use crate::http::connection::Connection;
-use crate::http::exchange::Refusal;
-use crate::http::parked::park;
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession, Rendering};
-use bucketload_s3::encode;
+use crate::http::{
+    Buffer, Client, Connection, Endpoint, HttpSession, Refusal, Render as _, Rendering, park,
+};
 
 /// A session of the native Google Cloud Storage driver.
 #[derive(Debug)]
@@ -37,7 +31,7 @@ impl GcsSession {
         shared: Arc<DriverShared>,
         endpoint: usize,
         source: Option<IpAddr>,
-    ) -> Result<Self, OpError> {
+    ) -> OpResult<Self> {
         let bearer = shared
             .refresher
             .as_ref()
@@ -142,11 +136,7 @@ fn unsupported(class: OpClass) -> OpError {
 }
 
 impl Session for GcsSession {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
             OpClass::Put => self.put(request, probe).await,

@@ -1,9 +1,6 @@
 //! Listings over a [`Walk`]: for operations of the workload, and for the control plane.
 
-use bucketload_core::driver::{Admin, KeyPage};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Admin, ErrorKind, KeyPage, OpError, OpResult, Probe, Request};
 
 use super::path;
 use super::prune::Tree;
@@ -21,7 +18,7 @@ pub(crate) async fn count<L: Lister>(
     lister: &mut L,
     request: &Request<'_>,
     probe: &mut Probe,
-) -> Result<u64, OpError> {
+) -> OpResult<u64> {
     let op = &request.op;
     if !matches!(request.delimiter, "" | "/") {
         return Err(OpError::new(
@@ -77,7 +74,7 @@ pub(crate) async fn page<S: Tree + Admin>(
     bucket: &str,
     prefix: &str,
     after: Option<&str>,
-) -> Result<KeyPage, OpError> {
+) -> OpResult<KeyPage> {
     let mut page = KeyPage::default();
     let shown = after.unwrap_or_default();
     let listed = session.listed();

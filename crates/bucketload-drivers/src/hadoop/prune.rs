@@ -7,8 +7,7 @@
 use std::collections::VecDeque;
 use std::future::Future;
 
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{ErrorKind, OpError, OpResult, Probe};
 
 use super::listing::Listed;
 use super::path;
@@ -29,7 +28,7 @@ pub(crate) trait Tree: Lister {
         bucket: &str,
         key: &str,
         probe: &mut Probe,
-    ) -> impl Future<Output = Result<(), OpError>>;
+    ) -> impl Future<Output = OpResult<()>>;
 }
 
 /// Removes `dir` (empty: the bucket itself) and its subdirectories, if none of them contains a file.
@@ -37,11 +36,7 @@ pub(crate) trait Tree: Lister {
 ///
 /// # Errors
 /// The cluster's error.
-pub(crate) async fn remove_empty<T: Tree>(
-    tree: &mut T,
-    bucket: &str,
-    dir: &str,
-) -> Result<bool, OpError> {
+pub(crate) async fn remove_empty<T: Tree>(tree: &mut T, bucket: &str, dir: &str) -> OpResult<bool> {
     let probe = &mut Probe::untimed();
     // Parents before their children.
     let mut dirs = vec![dir.to_owned()];
@@ -85,7 +80,7 @@ pub(crate) async fn remove_empty<T: Tree>(
 ///
 /// # Errors
 /// `Conflict` when it is not empty.
-pub(crate) async fn remove_bucket<T: Tree>(tree: &mut T, bucket: &str) -> Result<(), OpError> {
+pub(crate) async fn remove_bucket<T: Tree>(tree: &mut T, bucket: &str) -> OpResult<()> {
     match remove_empty(tree, bucket, "").await? {
         true => Ok(()),
         false => Err(OpError::new(
@@ -104,7 +99,7 @@ pub(crate) async fn delete_keys<T: Tree>(
     tree: &mut T,
     bucket: &str,
     keys: &[String],
-) -> Result<(), OpError> {
+) -> OpResult<()> {
     for key in keys {
         path::check(bucket, key)?;
         ignore_missing(tree.unlink(bucket, key, &mut Probe::untimed()).await)?;
@@ -127,7 +122,7 @@ async fn after_deleting<T: Tree>(
     bucket: &str,
     prefix: &str,
     keys: &[String],
-) -> Result<(), OpError> {
+) -> OpResult<()> {
     let base = &prefix[..prefix.rfind('/').map_or(0, |at| at + 1)];
     let mut done: Vec<&str> = Vec::new();
     for key in keys {

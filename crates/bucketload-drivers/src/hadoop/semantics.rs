@@ -2,9 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::OpClass;
+use bucketload_core::driver::{Completion, DONE, ErrorKind, OpClass, OpError, OpResult};
 
 /// Operations of HDFS.
 pub(crate) const CLASSES: [OpClass; 14] = [
@@ -81,13 +79,10 @@ pub(crate) fn past_the_end(offset: u64, length: u64) -> OpError {
 ///
 /// # Errors
 /// `NotFound` for a directory.
-pub(crate) fn size_of_file(is_dir: bool, size: u64) -> Result<Completion, OpError> {
+pub(crate) fn size_of_file(is_dir: bool, size: u64) -> OpResult {
     match is_dir {
         true => Err(OpError::new(ErrorKind::NotFound, "the path is a directory")),
-        false => Ok(Completion {
-            object_size: size,
-            ..DONE
-        }),
+        false => Ok(Completion::of_size(size)),
     }
 }
 
@@ -95,7 +90,7 @@ pub(crate) fn size_of_file(is_dir: bool, size: u64) -> Result<Completion, OpErro
 ///
 /// # Errors
 /// `NotFound` for a file.
-pub(crate) fn check_is_directory(bucket: &str, is_dir: bool) -> Result<Completion, OpError> {
+pub(crate) fn check_is_directory(bucket: &str, is_dir: bool) -> OpResult {
     match is_dir {
         true => Ok(DONE),
         false => Err(OpError::new(
@@ -109,7 +104,7 @@ pub(crate) fn check_is_directory(bucket: &str, is_dir: bool) -> Result<Completio
 ///
 /// # Errors
 /// `NotFound` when it did not.
-pub(crate) fn check_deleted(was_there: bool) -> Result<(), OpError> {
+pub(crate) fn check_deleted(was_there: bool) -> OpResult<()> {
     match was_there {
         true => Ok(()),
         false => Err(OpError::new(ErrorKind::NotFound, "the file does not exist")),

@@ -2,10 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bucketload_core::driver::{Admin, Completion, DONE, KeyPage};
-use bucketload_core::error::OpError;
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Admin, Completion, DONE, KeyPage, OpResult, Probe, Request};
 use bytes::Bytes;
 use hdfs_native::client::ListStatusIterator;
 
@@ -34,7 +31,7 @@ impl Lister for HdfsSession {
         cursor: &mut Self::Cursor,
         into: &mut VecDeque<Entry>,
         _probe: &mut Probe,
-    ) -> Result<bool, OpError> {
+    ) -> OpResult<bool> {
         let path = self.path(bucket, dir);
         let entries = cursor.get_or_insert_with(|| self.client.list_status_iter(&path, false));
         for _ in 0..PAGE {
@@ -59,7 +56,7 @@ impl Tree for HdfsSession {
         &mut self.listed
     }
 
-    async fn unlink(&mut self, bucket: &str, key: &str, probe: &mut Probe) -> Result<(), OpError> {
+    async fn unlink(&mut self, bucket: &str, key: &str, probe: &mut Probe) -> OpResult<()> {
         let path = self.path(bucket, key);
         probe.started();
         let deleted = self.client.delete(&path, false).await;
@@ -68,11 +65,7 @@ impl Tree for HdfsSession {
 }
 
 impl HdfsSession {
-    pub(super) async fn list(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn list(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         probe.started();
         let items = listing::count(self, request, probe).await;
         probe.first_byte_and_done();
@@ -82,14 +75,10 @@ impl HdfsSession {
                 .await?;
             probe.done();
         }
-        Ok(Completion { items, ..DONE })
+        Ok(Completion::of_items(items))
     }
 
-    pub(super) async fn make_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn make_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         path::check(bucket, "key")?;
         let path = self.path(bucket, "");
         probe.started();
@@ -98,11 +87,7 @@ impl HdfsSession {
         made.map(|()| DONE).map_err(to_op_error)
     }
 
-    pub(super) async fn find_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn find_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         path::check(bucket, "key")?;
         let path = self.path(bucket, "");
         probe.started();
@@ -111,17 +96,13 @@ impl HdfsSession {
         check_is_directory(bucket, status.map_err(to_op_error)?.isdir)
     }
 
-    pub(super) async fn remove_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn remove_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         self.find_bucket(bucket, probe).await?;
         self.unlink(bucket, "", probe).await.map(|()| DONE)
     }
 
     /// Counts the directories below the root.
-    pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+    pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> OpResult {
         let (mut cursor, mut page, mut items) = (None, VecDeque::new(), 0);
         probe.started();
         loop {
@@ -129,26 +110,26 @@ impl HdfsSession {
             probe.first_byte_and_done();
             items += page.drain(..).filter(|entry| entry.is_dir).count() as u64;
             if !more? {
-                return Ok(Completion { items, ..DONE });
+                return Ok(Completion::of_items(items));
             }
         }
     }
 }
 
 impl Admin for HdfsSession {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         let probe = &mut Probe::untimed();
         let create = async |session: &mut Self| session.make_bucket(bucket, probe).await;
         ensure_bucket(self, bucket, create).await
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.find_bucket(bucket, &mut Probe::untimed())
             .await
             .map(drop)
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.head_bucket(bucket).await?;
         prune::remove_bucket(self, bucket).await
     }
@@ -158,19 +139,19 @@ impl Admin for HdfsSession {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         listing::page(self, bucket, prefix, after).await
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         prune::delete_keys(self, bucket, keys).await
     }
 
-    async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> OpResult<u64> {
         Ok(0)
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         path::check(bucket, key)?;
         let path = self.path(bucket, key);
         let created = self.client.create(&path, &self.inner.replace).await;
@@ -182,7 +163,7 @@ impl Admin for HdfsSession {
         writer.close().await.map_err(to_op_error)
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         path::check(bucket, key)?;
         let path = self.path(bucket, key);
         let reader = self.client.read(&path).await.map_err(to_op_error)?;

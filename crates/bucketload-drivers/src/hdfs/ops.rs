@@ -5,16 +5,14 @@
 //! copying. A read's data are checked in place. The individual requests of an operation are not visible,
 //! so the probe counts one.
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+
+use bucketload_core::driver::{Completion, DONE, ErrorKind, OpResult, Probe, Request, content_of};
 use bucketload_core::payload::Content;
-use bucketload_core::record::Probe;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use hdfs_native::file::FileWriter;
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
 
 use super::error::to_op_error;
 use super::session::HdfsSession;
@@ -23,8 +21,7 @@ use crate::hadoop::prune::Tree as _;
 use crate::hadoop::semantics::{
     explain_empty_read, is_existing_file, is_missing_parent, now_ms, past_the_end, size_of_file,
 };
-use crate::http::reading::Reading;
-use crate::http::sink::Sink;
+use crate::http::{Reading, Sink};
 
 /// Bytes handed to the library at a time.
 const CHUNK: usize = 1 << 20;
@@ -47,11 +44,7 @@ fn chunk(content: &Content<'_>, at: u64) -> Bytes {
 }
 
 /// Writes `first` and the rest of `content`, then closes the file.
-async fn write_all(
-    writer: &mut FileWriter,
-    content: &Content<'_>,
-    first: Bytes,
-) -> Result<(), OpError> {
+async fn write_all(writer: &mut FileWriter, content: &Content<'_>, first: Bytes) -> OpResult<()> {
     let mut at = first.len() as u64;
     let mut next = first;
     while !next.is_empty() {
@@ -63,20 +56,13 @@ async fn write_all(
 }
 
 /// Reports the end of a single call to `probe`.
-pub(super) fn call_done<T>(
-    probe: &mut Probe,
-    result: hdfs_native::Result<T>,
-) -> Result<T, OpError> {
+pub(super) fn call_done<T>(probe: &mut Probe, result: hdfs_native::Result<T>) -> OpResult<T> {
     probe.first_byte_and_done();
     result.map_err(to_op_error)
 }
 
 impl HdfsSession {
-    pub(super) async fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         let path = self.path(request.bucket, request.key);
         let mut reading = Reading::of(request);
@@ -116,7 +102,7 @@ impl HdfsSession {
         request: &Request<'_>,
         replace: bool,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         path::check(request.bucket, request.key)?;
         let path = self.path(request.bucket, request.key);
         let content = *content_of(request)?;
@@ -133,10 +119,7 @@ impl HdfsSession {
         probe.done();
         written?;
         let size = content.size();
-        Ok(Completion {
-            bytes: size,
-            ..DONE
-        })
+        Ok(Completion::of_bytes(size))
     }
 
     /// Creates without overwriting. If the file exists or another client is writing it, the operation
@@ -145,7 +128,7 @@ impl HdfsSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         match self.put(request, false, probe).await {
             Ok(done) => Ok(Completion { items: 1, ..done }),
             Err(error) if is_existing_file(&error) => Ok(DONE),
@@ -153,11 +136,7 @@ impl HdfsSession {
         }
     }
 
-    pub(super) async fn append(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn append(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         let path = self.path(request.bucket, request.key);
         let content = *content_of(request)?;
@@ -177,17 +156,10 @@ impl HdfsSession {
         let written = write_all(&mut writer, &content, first).await;
         probe.done();
         written?;
-        Ok(Completion {
-            bytes: content.size(),
-            ..DONE
-        })
+        Ok(Completion::of_bytes(content.size()))
     }
 
-    pub(super) async fn touch(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn touch(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         let path = self.path(request.bucket, request.key);
         let millis = now_ms();
@@ -210,11 +182,7 @@ impl HdfsSession {
     }
 
     /// Renames, replacing an existing file. Creates a missing parent directory, with two more calls.
-    pub(super) async fn rename(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn rename(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         path::check(request.bucket, request.source)?;
         let from = self.path(request.bucket, request.source);
@@ -233,11 +201,7 @@ impl HdfsSession {
         call_done(probe, renamed).map(|()| DONE)
     }
 
-    pub(super) async fn head(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         let path = self.path(request.bucket, request.key);
         probe.started();
@@ -246,11 +210,7 @@ impl HdfsSession {
         size_of_file(status.isdir, status.length as u64)
     }
 
-    pub(super) async fn delete(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn delete(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         self.unlink(request.bucket, request.key, probe)
             .await

@@ -3,10 +3,7 @@
 
 use std::sync::Arc;
 
-use bucketload_core::driver::{Completion, Session};
-use bucketload_core::error::OpError;
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{OpClass, OpResult, Probe, Request, Session};
 use hdfs_native::Client;
 use hdfs_native::client::ListStatusIterator;
 
@@ -15,7 +12,7 @@ use super::driver::DriverShared;
 use crate::hadoop::listing::Listed;
 use crate::hadoop::path;
 use crate::hadoop::semantics::unsupported;
-use crate::http::parked::park;
+use crate::http::park;
 
 /// A session of the HDFS driver.
 pub struct HdfsSession {
@@ -42,11 +39,7 @@ impl HdfsSession {
 
     /// A get or range-get by the driver itself, or by the library for files that only the library can
     /// read.
-    async fn read(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn read(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         if let (Some(direct), Some(target)) = (&mut self.direct, &self.inner.target)
             && let Some(done) = direct.get(target, request, probe).await?
         {
@@ -55,11 +48,7 @@ impl HdfsSession {
         Box::pin(self.get(request, probe)).await
     }
 
-    async fn stat(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn stat(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match (&mut self.direct, &self.inner.target) {
             (Some(direct), Some(target)) => direct.head(target, request, probe).await,
             _ => Box::pin(self.head(request, probe)).await,
@@ -76,11 +65,7 @@ impl HdfsSession {
 }
 
 impl Session for HdfsSession {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         // The library's futures are large and allocate anyway; boxed to keep idle sessions small.
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => park(self.read(request, probe)).await,

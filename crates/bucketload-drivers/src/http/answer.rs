@@ -2,8 +2,7 @@
 
 use std::fmt::Display;
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::{Completion, DONE, ErrorKind, OpError, OpResult};
 
 use super::exchange::Reply;
 
@@ -20,7 +19,7 @@ pub(crate) fn as_text(bytes: &[u8]) -> &str {
 }
 
 /// The object size from a response to HEAD.
-pub(crate) fn size_of_object(reply: &Reply) -> Result<Completion, OpError> {
+pub(crate) fn size_of_object(reply: &Reply) -> OpResult {
     let Some(size) = reply.content_length() else {
         return Err(OpError::with_status(
             ErrorKind::Protocol,
@@ -28,14 +27,11 @@ pub(crate) fn size_of_object(reply: &Reply) -> Result<Completion, OpError> {
             "the response has no Content-Length",
         ));
     };
-    Ok(Completion {
-        object_size: size,
-        ..DONE
-    })
+    Ok(Completion::of_size(size))
 }
 
 /// The result of a conditional write: status 412 counts as a success with zero items.
-pub(crate) fn if_absent(done: Result<Completion, OpError>) -> Result<Completion, OpError> {
+pub(crate) fn if_absent(done: OpResult) -> OpResult {
     match done {
         Ok(done) => Ok(Completion { items: 1, ..done }),
         Err(error) if error.status == 412 => Ok(DONE),

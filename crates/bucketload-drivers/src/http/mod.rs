@@ -47,3 +47,15 @@ pub(crate) use opaque_debug;
 pub use config::{ConfigError, Origin, Source, TlsConfig};
 pub use endpoint::Endpoint;
 pub use secret::Secret;
+
+pub(crate) use client::{Client, IdFields};
+pub(crate) use connection::Connection;
+pub(crate) use exchange::{Refusal, Reply};
+pub(crate) use outgoing::{Body, NO_BODY, Outgoing, Plain};
+pub(crate) use parked::park;
+pub(crate) use pool::Buffer;
+pub(crate) use reading::Reading;
+pub(crate) use render::Render;
+pub(crate) use session::{HttpSession, Rendering};
+pub(crate) use sink::{Collect, Ignore, OneField, Sink};
+pub(crate) use span::Span;

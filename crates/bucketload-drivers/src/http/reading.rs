@@ -1,8 +1,7 @@
 //! Receives the body of a read and checks that it is the requested one.
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{ByteRange, Op, OpClass, Request};
+use bucketload_core::driver::{Completion, ErrorKind, OpClass, OpError, OpResult, Request};
+use bucketload_core::op::{ByteRange, Op};
 use bucketload_core::payload::Content;
 
 use super::exchange::Reply;
@@ -55,7 +54,7 @@ impl<'a> Reading<'a> {
     ///
     /// # Errors
     /// `Corrupt` when bytes or their number are wrong, `Protocol` when the server ignored the range.
-    pub(crate) fn finish(&self, reply: &Reply) -> Result<Completion, OpError> {
+    pub(crate) fn finish(&self, reply: &Reply) -> OpResult {
         let whole = |r: ByteRange| r.offset == 0 && self.known().is_some_and(|size| r.len >= size);
         if self.wrong.is_none()
             && let Some(range) = self.range()
@@ -75,12 +74,7 @@ impl<'a> Reading<'a> {
     ///
     /// # Errors
     /// `Corrupt` when bytes or their number are wrong.
-    pub(crate) fn judge(
-        &self,
-        status: u16,
-        received: u64,
-        start: Option<u64>,
-    ) -> Result<Completion, OpError> {
+    pub(crate) fn judge(&self, status: u16, received: u64, start: Option<u64>) -> OpResult {
         let corrupt =
             |detail: String| Err(OpError::with_status(ErrorKind::Corrupt, status, detail));
         if let Some(at) = self.wrong {

@@ -1,10 +1,10 @@
 //! Renders request heads, queries and documents.
 
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{ByteRange, Request};
+use bucketload_core::driver::{ErrorKind, OpError, OpResult, Request};
+use bucketload_core::op::ByteRange;
+use bucketload_s3::encode;
 
 use super::pool::Buffer;
-use bucketload_s3::encode;
 
 /// Value of `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("bucketload/", env!("CARGO_PKG_VERSION"));
@@ -82,10 +82,7 @@ impl Render for Vec<u8> {
 ///
 /// # Errors
 /// When the request names no keys.
-pub(crate) fn each_key(
-    request: &Request<'_>,
-    mut each: impl FnMut(u64, &str),
-) -> Result<(), OpError> {
+pub(crate) fn each_key(request: &Request<'_>, mut each: impl FnMut(u64, &str)) -> OpResult<()> {
     let Some(keys) = request.keys else {
         return Err(OpError::new(
             ErrorKind::Rejected,

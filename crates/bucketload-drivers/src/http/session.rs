@@ -3,9 +3,7 @@
 //!
 //! The frequent S3 operations take a shortcut ([`Connection::perform_on`]).
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::OpError;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{DONE, OpError, OpResult, Probe};
 
 use super::answer::{MAX_SMALL, too_long};
 use super::client::Client;
@@ -26,7 +24,7 @@ pub(crate) trait HttpSession {
     fn refused(&mut self, status: u16, refusal: &Refusal) -> OpError;
 
     /// Connects, unless there is a connection that the server has not closed.
-    async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+    async fn connect(&mut self, probe: &mut Probe) -> OpResult<()> {
         let (connection, client, endpoint) = self.route();
         connection.connect(client, endpoint, probe).await
     }
@@ -37,7 +35,7 @@ pub(crate) trait HttpSession {
         request: &mut O,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
+    ) -> OpResult<Reply> {
         let (connection, client, endpoint) = self.route();
         connection
             .perform(client, endpoint, request, sink, probe)
@@ -50,7 +48,7 @@ pub(crate) trait HttpSession {
         request: &mut O,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
+    ) -> OpResult<Reply> {
         let reply = self.attempt(request, sink, probe).await?;
         match &reply.refusal {
             None => Ok(reply),
@@ -59,11 +57,7 @@ pub(crate) trait HttpSession {
     }
 
     /// Performs a request whose response body does not matter.
-    async fn complete<O: Outgoing>(
-        &mut self,
-        request: &mut O,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn complete<O: Outgoing>(&mut self, request: &mut O, probe: &mut Probe) -> OpResult {
         self.perform(request, &mut Ignore, probe).await?;
         Ok(DONE)
     }
@@ -75,7 +69,7 @@ pub(crate) trait HttpSession {
         into: &mut Vec<u8>,
         limit: usize,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
+    ) -> OpResult<Reply> {
         let mut sink = Collect::new(into, limit);
         let reply = self.perform(request, &mut sink, probe).await?;
         match sink.overflow {
@@ -85,11 +79,7 @@ pub(crate) trait HttpSession {
     }
 
     /// Performs an untimed request and returns the response body, at most `limit` bytes.
-    async fn fetch<O: Outgoing>(
-        &mut self,
-        request: &mut O,
-        limit: usize,
-    ) -> Result<Vec<u8>, OpError> {
+    async fn fetch<O: Outgoing>(&mut self, request: &mut O, limit: usize) -> OpResult<Vec<u8>> {
         let mut body = Vec::new();
         self.document(request, &mut body, limit, &mut Probe::untimed())
             .await?;
@@ -97,7 +87,7 @@ pub(crate) trait HttpSession {
     }
 
     /// Reads a small object.
-    async fn small<O: Outgoing>(&mut self, request: &mut O) -> Result<Vec<u8>, OpError> {
+    async fn small<O: Outgoing>(&mut self, request: &mut O) -> OpResult<Vec<u8>> {
         self.fetch(request, MAX_SMALL).await
     }
 
@@ -126,7 +116,7 @@ pub(crate) trait HttpSession {
     }
 
     /// Performs an untimed request whose response body does not matter.
-    async fn settle<O: Outgoing>(&mut self, request: &mut O) -> Result<(), OpError> {
+    async fn settle<O: Outgoing>(&mut self, request: &mut O) -> OpResult<()> {
         self.complete(request, &mut Probe::untimed())
             .await
             .map(drop)

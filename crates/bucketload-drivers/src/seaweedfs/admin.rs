@@ -8,9 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use bucketload_core::driver::{Admin, DONE, KeyPage};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Admin, DONE, ErrorKind, KeyPage, OpError, OpResult, Probe};
 
 use super::config::Mode;
 use super::filer::push_path;
@@ -19,10 +17,7 @@ use super::table::hash;
 use super::walk::{Walk, WalkStep};
 use crate::http::answer::{MAX_SMALL, too_long, unreadable};
 use crate::http::control::{ensure_bucket, ignore_missing, name_missing};
-use crate::http::outgoing::{Body, Plain};
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
-use crate::http::sink::Collect;
+use crate::http::{Body, Collect, HttpSession as _, Plain, Render as _, Rendering as _};
 use crate::json::{self, Value};
 
 /// Most bytes of a master's topology report.
@@ -32,7 +27,7 @@ const MAX_TOPOLOGY: usize = 64 << 20;
 const PAGE: usize = 1000;
 
 impl Admin for SeaweedSession {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         let probe = &mut Probe::untimed();
         let create = async |session: &mut Self| match session.shared.config.mode {
             // Assigning the first file ID creates the collection.
@@ -42,7 +37,7 @@ impl Admin for SeaweedSession {
         ensure_bucket(self, bucket, create).await
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         let found = match self.shared.config.mode {
             Mode::Filer => self
                 .check_folder(bucket, &mut Probe::untimed())
@@ -56,7 +51,7 @@ impl Admin for SeaweedSession {
         found.map_err(|error| name_missing(error, "bucket", bucket))
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         if let Some(table) = &self.shared.table {
             if !table.page("", 0, 1).0.is_empty() {
                 let text = "the collection still has objects that this process wrote";
@@ -82,16 +77,12 @@ impl Admin for SeaweedSession {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         if let Some(table) = &self.shared.table {
             let from = after.and_then(|a| a.parse().ok()).unwrap_or(0);
             let (keys, next) = table.page(prefix, from, PAGE);
             let next = next.map(|at| at.to_string());
-            return Ok(KeyPage {
-                keys,
-                next,
-                note: None,
-            });
+            return Ok(KeyPage::new(keys, next));
         }
         let mut walk = Walk::new(bucket, prefix, true, 0);
         if let Some(after) = after {
@@ -103,24 +94,16 @@ impl Admin for SeaweedSession {
                 WalkStep::Key(key) => keys.push(key),
                 WalkStep::Group(_) => {}
                 WalkStep::Cut | WalkStep::End => {
-                    return Ok(KeyPage {
-                        keys,
-                        ..KeyPage::default()
-                    });
+                    return Ok(KeyPage::new(keys, None));
                 }
             }
             if keys.len() == PAGE {
-                let next = keys.last().cloned();
-                return Ok(KeyPage {
-                    keys,
-                    next,
-                    note: None,
-                });
+                return Ok(KeyPage::up_to_last(keys, true));
             }
         }
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         let mut folders = BTreeSet::new();
         for key in keys {
             let deleted = match &self.shared.table {
@@ -157,11 +140,11 @@ impl Admin for SeaweedSession {
     }
 
     /// There are no multipart uploads.
-    async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> OpResult<u64> {
         Ok(0)
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         if self.shared.table.is_none() {
             let mut head = self.begin("PUT");
             push_path(&mut head, bucket, key);
@@ -172,7 +155,7 @@ impl Admin for SeaweedSession {
             .await
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         let probe = &mut Probe::untimed();
         if let Some(table) = &self.shared.table {
             let Some(fid) = table.get(hash(bucket, key)) else {
@@ -201,7 +184,7 @@ impl Admin for SeaweedSession {
 }
 
 impl SeaweedSession {
-    async fn collections(&mut self) -> Result<BTreeSet<String>, OpError> {
+    async fn collections(&mut self) -> OpResult<BTreeSet<String>> {
         let mut head = self.begin("GET");
         head.text("/dir/status");
         let mut request = self.bare(head);
@@ -224,7 +207,7 @@ impl SeaweedSession {
     ///
     /// # Errors
     /// `Conflict` when the bucket contains an object.
-    async fn empty_folders(&mut self, bucket: &str) -> Result<Vec<String>, OpError> {
+    async fn empty_folders(&mut self, bucket: &str) -> OpResult<Vec<String>> {
         let mut found = vec![String::new()];
         let mut at = 0;
         while at < found.len() {

@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::OpError;
-use bucketload_core::op::OpClass;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Capabilities, Driver, DriverFacts, OpClass, OpResult, Probe, WorkerId,
+};
 
 use super::config::{Mode, SeaweedConfig};
 use super::servers::VolumeDirectory;
 use super::session::SeaweedSession;
 use super::table::Table;
-use crate::http::client::{Client, IdFields};
 use crate::http::config::facts;
-use crate::http::session::HttpSession as _;
-use crate::http::{ConfigError, opaque_debug};
+use crate::http::{Client, ConfigError, HttpSession as _, IdFields, opaque_debug};
 
 /// Operations of a filer.
 const FILER: [OpClass; 15] = [
@@ -97,14 +94,10 @@ impl Driver for SeaweedDriver {
     type Session = SeaweedSession;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            classes: match self.inner.config.mode {
-                Mode::Filer => FILER.to_vec(),
-                Mode::Master => MASTER.to_vec(),
-            },
-            verify: true,
-            connections: true,
-        }
+        Capabilities::of_service(match self.inner.config.mode {
+            Mode::Filer => &FILER,
+            Mode::Master => &MASTER,
+        })
     }
 
     fn facts(&self) -> DriverFacts {
@@ -122,7 +115,7 @@ impl Driver for SeaweedDriver {
         )
     }
 
-    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SeaweedSession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<SeaweedSession> {
         let sources = &self.inner.config.source_addresses;
         let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let mut session = SeaweedSession::new(Arc::clone(&self.inner), endpoint, source);

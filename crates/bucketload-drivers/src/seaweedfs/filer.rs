@@ -1,22 +1,18 @@
 //! Operations on a filer (SeaweedFS, "Filer Server API"). An object is the file `/buckets/BUCKET/KEY`,
 //! as with the S3 gateway, and each bucket is a collection.
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Completion, ErrorKind, OpError, OpResult, Probe, Request, content_of,
+};
+use bucketload_s3::encode;
 
 use super::session::SeaweedSession;
 use crate::http::answer::size_of_object;
-use crate::http::outgoing::{Body, NO_BODY, Plain};
-use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
-use crate::http::sink::{Ignore, Sink};
-use crate::http::span::Span;
+use crate::http::{
+    Body, Buffer, HttpSession as _, Ignore, NO_BODY, Plain, Reading, Render as _, Rendering as _,
+    Sink, Span,
+};
 use crate::json_size::Size;
-use bucketload_s3::encode;
 
 /// Folder of all buckets (SeaweedFS, "filer.options.buckets_folder": its default).
 pub(crate) const BUCKETS: &str = "/buckets/";
@@ -70,7 +66,7 @@ pub(crate) fn push_path(head: &mut Vec<u8>, bucket: &str, key: &str) {
 }
 
 /// Appends the path of an object; refuses keys that the filer would change.
-fn push_checked(head: &mut Vec<u8>, bucket: &str, key: &str) -> Result<(), OpError> {
+fn push_checked(head: &mut Vec<u8>, bucket: &str, key: &str) -> OpResult<()> {
     if is_rewritten(key) {
         return Err(refuse_key(key));
     }
@@ -79,11 +75,7 @@ fn push_checked(head: &mut Vec<u8>, bucket: &str, key: &str) -> Result<(), OpErr
 }
 
 impl SeaweedSession {
-    pub(crate) async fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut reading = Reading::of(request);
         let mut head = self.begin("GET");
         push_checked(&mut head, request.bucket, request.key)?;
@@ -100,7 +92,7 @@ impl SeaweedSession {
         request: &Request<'_>,
         how: &str,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let span = Span::whole(content_of(request)?);
         let mut head = self.begin("PUT");
         push_checked(&mut head, request.bucket, request.key)?;
@@ -114,18 +106,11 @@ impl SeaweedSession {
                 let text = format!("the filer stored {taken} of {} bytes", span.len);
                 Err(OpError::with_status(ErrorKind::Corrupt, reply.status, text))
             }
-            _ => Ok(Completion {
-                bytes: span.len,
-                ..DONE
-            }),
+            _ => Ok(Completion::of_bytes(span.len)),
         }
     }
 
-    pub(crate) async fn head(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut head = self.begin("HEAD");
         push_checked(&mut head, request.bucket, request.key)?;
         let mut request = self.bare(head);
@@ -133,11 +118,7 @@ impl SeaweedSession {
         size_of_object(&reply)
     }
 
-    pub(crate) async fn delete(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn delete(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         if is_rewritten(request.key) {
             return Err(refuse_key(request.key));
         }
@@ -151,7 +132,7 @@ impl SeaweedSession {
         bucket: &str,
         path: &str,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut head = self.begin("DELETE");
         push_path(&mut head, bucket, path);
         head.text("?recursive=false");
@@ -159,11 +140,7 @@ impl SeaweedSession {
         self.complete(&mut request, probe).await
     }
 
-    pub(crate) async fn rename(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn rename(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         if is_rewritten(request.source) {
             return Err(refuse_key(request.source));
         }
@@ -182,7 +159,7 @@ impl SeaweedSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut head = self.begin("PUT");
         push_checked(&mut head, request.bucket, request.key)?;
         head.text("?tagging");
@@ -201,23 +178,20 @@ impl SeaweedSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut head = self.begin("HEAD");
         push_checked(&mut head, request.bucket, request.key)?;
         let mut request = self.bare(head);
         let mut tags = TagCount(0);
         self.perform(&mut request, &mut tags, probe).await?;
-        Ok(Completion {
-            items: tags.0,
-            ..DONE
-        })
+        Ok(Completion::of_items(tags.0))
     }
 
     pub(crate) async fn delete_tagging(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut head = self.begin("DELETE");
         push_checked(&mut head, request.bucket, request.key)?;
         head.text("?tagging");
@@ -225,11 +199,7 @@ impl SeaweedSession {
         self.complete(&mut request, probe).await
     }
 
-    pub(crate) async fn make_folder(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn make_folder(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         let mut head = self.begin("POST");
         push_path(&mut head, bucket, "");
         let mut request = self.with(head, "", NO_BODY);
@@ -237,11 +207,7 @@ impl SeaweedSession {
     }
 
     /// Checks that a bucket exists, with a listing of at most one entry.
-    pub(crate) async fn check_folder(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn check_folder(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         let mut head = self.begin("GET");
         push_path(&mut head, bucket, "");
         head.push(b'?');
@@ -259,11 +225,7 @@ impl SeaweedSession {
 
     /// Deletes an empty bucket. A filer accepts the deletion of a missing folder, so this checks first
     /// and takes two requests.
-    pub(crate) async fn remove_folder(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn remove_folder(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         self.check_folder(bucket, probe).await?;
         let mut head = self.begin("DELETE");
         head.text(BUCKETS);

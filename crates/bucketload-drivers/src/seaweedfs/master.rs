@@ -9,26 +9,21 @@
 //! A put is timed as a whole, from the request for a file ID to the volume server's answer. The driver
 //! keeps the file IDs in [`super::table::Table`].
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Completion, DONE, ErrorKind, OpError, OpResult, Probe, Request, content_of,
+};
+use bucketload_s3::encode;
 
 use super::error_map;
 use super::fid::Fid;
 use super::session::SeaweedSession;
 use super::table::{Table, TableFull, folder_of, hash};
-use crate::http::ConfigError;
 use crate::http::answer::{MAX_DOCUMENT, size_of_object, unreadable};
-use crate::http::outgoing::{Body, Plain};
-use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
-use crate::http::sink::Ignore;
-use crate::http::span::Span;
+use crate::http::{
+    Body, Buffer, ConfigError, HttpSession as _, Ignore, Plain, Reading, Render as _,
+    Rendering as _, Span,
+};
 use crate::json::{self, Value};
-use bucketload_s3::encode;
 
 #[cold]
 fn full(why: TableFull) -> OpError {
@@ -100,13 +95,13 @@ impl SeaweedSession {
         head
     }
 
-    fn table(&self) -> Result<&Table, OpError> {
+    fn table(&self) -> OpResult<&Table> {
         let table = self.shared.table.as_ref();
         table.ok_or_else(|| OpError::new(ErrorKind::Unsupported, "there is no table of file IDs"))
     }
 
     /// The name's hash and the file ID of an object.
-    fn known(&self, request: &Request<'_>) -> Result<(u64, Fid), OpError> {
+    fn known(&self, request: &Request<'_>) -> OpResult<(u64, Fid)> {
         let name = hash(request.bucket, request.key);
         let fid = self.table()?.get(name);
         fid.map(|fid| (name, fid))
@@ -114,7 +109,7 @@ impl SeaweedSession {
     }
 
     /// The index of the folder of `key`, cached for the next object.
-    fn folder_index(&mut self, key: &str) -> Result<u64, OpError> {
+    fn folder_index(&mut self, key: &str) -> OpResult<u64> {
         let folder = folder_of(key);
         if self.folder.1 == u64::MAX || self.folder.0 != folder {
             let index = self.table()?.folder(folder).map_err(full)?;
@@ -128,7 +123,7 @@ impl SeaweedSession {
         &mut self,
         bucket: &str,
         probe: &mut Probe,
-    ) -> Result<(Fid, usize), OpError> {
+    ) -> OpResult<(Fid, usize)> {
         let mut head = self.begin("GET");
         head.text("/dir/assign?");
         head.parameter("collection", bucket);
@@ -153,11 +148,7 @@ impl SeaweedSession {
     }
 
     /// The server of a volume; asks the master unless it is known.
-    pub(crate) async fn locate(
-        &mut self,
-        volume: u32,
-        probe: &mut Probe,
-    ) -> Result<usize, OpError> {
+    pub(crate) async fn locate(&mut self, volume: u32, probe: &mut Probe) -> OpResult<usize> {
         if let Some(server) = self.servers.server_of(&self.shared.directory, volume) {
             return Ok(server);
         }
@@ -178,11 +169,7 @@ impl SeaweedSession {
 
     /// Forgets a volume's server after a failure that a moved volume may have caused. The next request
     /// then looks the volume up again.
-    fn forget_if_moved<T>(
-        &mut self,
-        volume: u32,
-        result: Result<T, OpError>,
-    ) -> Result<T, OpError> {
+    fn forget_if_moved<T>(&mut self, volume: u32, result: OpResult<T>) -> OpResult<T> {
         if let Err(error) = &result
             && matches!(error.kind, ErrorKind::Connect | ErrorKind::NotFound)
         {
@@ -191,18 +178,11 @@ impl SeaweedSession {
         result
     }
 
-    pub(crate) async fn put_by_id(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn put_by_id(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let span = Span::whole(content_of(request)?);
         let body = Body::Content(span);
         self.store(request.bucket, request.key, body, probe).await?;
-        Ok(Completion {
-            bytes: span.len,
-            ..DONE
-        })
+        Ok(Completion::of_bytes(span.len))
     }
 
     /// Writes an object under its file ID, or a new one. Reserves room in the table before it writes.
@@ -212,7 +192,7 @@ impl SeaweedSession {
         key: &str,
         body: Body<'_>,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let name = hash(bucket, key);
         let folder = self.folder_index(key)?;
         self.table()?.reserve(name).map_err(full)?;
@@ -231,11 +211,7 @@ impl SeaweedSession {
         self.table()?.set(name, fid, folder, leaf).map_err(full)
     }
 
-    pub(crate) async fn get_by_id(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn get_by_id(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut reading = Reading::of(request);
         let (_, fid) = self.known(request)?;
         let server = self.locate(fid.volume, probe).await?;
@@ -253,7 +229,7 @@ impl SeaweedSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let (_, fid) = self.known(request)?;
         let server = self.locate(fid.volume, probe).await?;
         let mut request = Plain::bare(self.begin_at("HEAD", server, fid));
@@ -267,18 +243,13 @@ impl SeaweedSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let (name, fid) = self.known(request)?;
         self.delete_fid(name, fid, probe).await
     }
 
     /// Deletes a file and forgets it.
-    pub(crate) async fn delete_fid(
-        &mut self,
-        name: u64,
-        fid: Fid,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn delete_fid(&mut self, name: u64, fid: Fid, probe: &mut Probe) -> OpResult {
         let server = self.locate(fid.volume, probe).await?;
         let mut request = Plain::bare(self.begin_at("DELETE", server, fid));
         let gone = self

@@ -4,24 +4,18 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Completion, RequestRoute, Session};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    ErrorKind, OpClass, OpError, OpResult, Probe, Request, RequestRoute, Session,
+};
 use bucketload_wire::Calls;
 
 use super::config::Mode;
 use super::driver::DriverShared;
 use super::error_map;
 use super::servers::VolumeServers;
-use crate::http::Endpoint;
-use crate::http::client::Client;
-use crate::http::connection::Connection;
-use crate::http::exchange::{Refusal, Reply};
-use crate::http::outgoing::Plain;
-use crate::http::parked::park;
-use crate::http::session::{HttpSession, Rendering};
-use crate::http::sink::Sink;
+use crate::http::{
+    Client, Connection, Endpoint, HttpSession, Plain, Refusal, Rendering, Reply, Sink, park,
+};
 
 /// A session of the native SeaweedFS driver.
 #[derive(Debug)]
@@ -65,7 +59,7 @@ impl SeaweedSession {
         request: &mut Plain<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
+    ) -> OpResult<Reply> {
         let (client, directory) = (&self.shared.client, &self.shared.directory);
         let (volume_server, connection) = self.servers.get(directory, server, self.source);
         let endpoint = &volume_server.endpoint;
@@ -116,11 +110,7 @@ fn unsupported(class: OpClass, mode: Mode) -> OpError {
 }
 
 impl Session for SeaweedSession {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mode = self.shared.config.mode;
         match (mode, request.op.class) {
             (Mode::Filer, OpClass::Get | OpClass::RangeGet) => self.get(request, probe).await,

@@ -7,17 +7,12 @@
 
 use std::collections::VecDeque;
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Probe, Request};
 
 use super::filer::push_path;
 use super::session::SeaweedSession;
 use crate::http::answer::{no_next_page, unreadable};
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession as _, Rendering as _};
+use crate::http::{Buffer, HttpSession as _, Render as _, Rendering as _};
 use crate::json::{self, Value};
 
 /// Most bytes of a page: some 1000 entries with their chunks.
@@ -37,7 +32,7 @@ pub(crate) struct Entry {
 }
 
 /// Reads a page: its entries, and whether more follow.
-pub(crate) fn read_page(body: &[u8]) -> Result<(VecDeque<Entry>, bool), OpError> {
+pub(crate) fn read_page(body: &[u8]) -> OpResult<(VecDeque<Entry>, bool)> {
     let (mut entries, mut more) = (VecDeque::new(), false);
     let (mut path, mut mode) = (String::new(), 0);
     json::values(body, |at, value| match (at, value) {
@@ -143,7 +138,7 @@ impl<'a> Walk<'a> {
         session: &mut SeaweedSession,
         most: u32,
         probe: &mut Probe,
-    ) -> Result<WalkStep, OpError> {
+    ) -> OpResult<WalkStep> {
         loop {
             let top = self.levels.len() == 1;
             let Some(level) = self.levels.last_mut() else {
@@ -174,11 +169,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Fetches the next page of the deepest level.
-    async fn fetch(
-        &mut self,
-        session: &mut SeaweedSession,
-        probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    async fn fetch(&mut self, session: &mut SeaweedSession, probe: &mut Probe) -> OpResult<()> {
         let start = if self.levels.len() == 1 {
             self.start
         } else {
@@ -232,11 +223,7 @@ impl<'a> Walk<'a> {
 
 impl SeaweedSession {
     /// Lists under `request.key`.
-    pub(crate) async fn list(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn list(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let op = &request.op;
         let deep = match request.delimiter {
             "" => true,
@@ -262,9 +249,9 @@ impl SeaweedSession {
                     if let Some(watch) = request.watch {
                         watch.cut_short();
                     }
-                    return Ok(Completion { items, ..DONE });
+                    return Ok(Completion::of_items(items));
                 }
-                WalkStep::End => return Ok(Completion { items, ..DONE }),
+                WalkStep::End => return Ok(Completion::of_items(items)),
             }
         }
     }
@@ -273,11 +260,7 @@ impl SeaweedSession {
     ///
     /// # Errors
     /// `Conflict` when the folder contains an object.
-    pub(crate) async fn subfolders(
-        &mut self,
-        bucket: &str,
-        path: &str,
-    ) -> Result<Vec<String>, OpError> {
+    pub(crate) async fn subfolders(&mut self, bucket: &str, path: &str) -> OpResult<Vec<String>> {
         let mut walk = Walk::new(bucket, path, false, 0);
         let mut found = Vec::new();
         let probe = &mut Probe::untimed();
@@ -294,7 +277,7 @@ impl SeaweedSession {
     }
 
     /// Counts the folders of buckets.
-    pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+    pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> OpResult {
         let (mut last, mut items) = (String::new(), 0);
         loop {
             let mut head = self.begin("GET");
@@ -312,7 +295,7 @@ impl SeaweedSession {
             items += entries.iter().filter(|entry| entry.folder).count() as u64;
             match entries.back() {
                 Some(entry) if more && entry.name != last => last.clone_from(&entry.name),
-                _ => return Ok(Completion { items, ..DONE }),
+                _ => return Ok(Completion::of_items(items)),
             }
         }
     }

@@ -7,9 +7,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bucketload_core::driver::{Admin, KeyPage};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Admin, ErrorKind, KeyPage, OpResult, Probe};
 
 use super::bulk::{MAX_DELETE, push_line};
 use super::head::SwiftCall;
@@ -17,10 +15,7 @@ use super::large::{OWN_FIELD, SEGMENTS_FIELD, segment_of, segments_container};
 use super::list::{MAX_PAGE, entries, has_next, page_query};
 use super::session::SwiftSession;
 use crate::http::control::{explain, ignore_missing, name_missing};
-use crate::http::outgoing::Body;
-use crate::http::render::Render as _;
-use crate::http::session::HttpSession as _;
-use crate::http::sink::OneField;
+use crate::http::{Body, HttpSession as _, OneField, Render as _};
 
 /// Keys per page.
 const PAGE: u64 = 1000;
@@ -34,7 +29,7 @@ impl SwiftSession {
         container: &str,
         object: &str,
         name: &'static str,
-    ) -> Result<Vec<u8>, OpError> {
+    ) -> OpResult<Vec<u8>> {
         let mut value = Vec::new();
         let call = SwiftCall::new("HEAD", container, object);
         let mut plain = self.bare(&call);
@@ -54,7 +49,7 @@ impl SwiftSession {
         prefix: &str,
         marker: &str,
         end: &str,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         let mut query = Vec::new();
         page_query(&mut query, prefix, "", PAGE, marker);
         if !end.is_empty() {
@@ -66,15 +61,11 @@ impl SwiftSession {
         let mut keys = Vec::new();
         let got = entries(&body, |entry| keys.extend(entry.name().map(str::to_owned)))?;
         let next = keys.last().filter(|_| has_next(got, PAGE)).cloned();
-        Ok(KeyPage {
-            keys,
-            next,
-            note: None,
-        })
+        Ok(KeyPage::new(keys, next))
     }
 
     /// Deletes objects, in bulk if the server supports it.
-    async fn delete_names(&mut self, container: &str, names: &[String]) -> Result<(), OpError> {
+    async fn delete_names(&mut self, container: &str, names: &[String]) -> OpResult<()> {
         for names in names.chunks(MAX_DELETE) {
             let mut document = Vec::new();
             names
@@ -97,7 +88,7 @@ impl SwiftSession {
     }
 
     /// Deletes the segments of the named objects of `bucket`.
-    async fn delete_segments_of(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_segments_of(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         let container = segments_container(bucket);
         let wanted: HashSet<&str> = keys.iter().map(String::as_str).collect();
         let (Some(first), Some(last)) = (keys.iter().min(), keys.iter().max()) else {
@@ -122,7 +113,7 @@ impl SwiftSession {
     }
 
     /// True if the manifest of `key` refers to `upload`.
-    async fn refers_to(&mut self, bucket: &str, key: &str, upload: &str) -> Result<bool, OpError> {
+    async fn refers_to(&mut self, bucket: &str, key: &str, upload: &str) -> OpResult<bool> {
         match self.field_of(bucket, key, SEGMENTS_FIELD).await {
             Ok(value) => Ok(value == upload.as_bytes()),
             Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
@@ -131,7 +122,7 @@ impl SwiftSession {
     }
 
     /// Deletes the segments container of `bucket` if Bucketload created it and it is empty.
-    async fn drop_segments_container(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn drop_segments_container(&mut self, bucket: &str) -> OpResult<()> {
         let container = segments_container(bucket);
         match self.field_of(&container, "", OWN_FIELD).await {
             Ok(mark) if mark.is_empty() => return Ok(()),
@@ -147,7 +138,7 @@ impl SwiftSession {
     }
 
     /// Deletes a container that was just emptied, and waits for its listing to catch up. A container with objects stays.
-    async fn delete_settling(&mut self, container: &str) -> Result<(), OpError> {
+    async fn delete_settling(&mut self, container: &str) -> OpResult<()> {
         for attempt in 1.. {
             let deleted = self
                 .delete_container(container, &mut Probe::untimed())
@@ -169,7 +160,7 @@ impl SwiftSession {
 }
 
 impl Admin for SwiftSession {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         match self.head_bucket(bucket).await {
             Ok(()) => Ok(false),
             Err(error) if error.kind == ErrorKind::NotFound => {
@@ -179,7 +170,7 @@ impl Admin for SwiftSession {
         }
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         match self.head_container(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
             Err(error) => {
@@ -190,7 +181,7 @@ impl Admin for SwiftSession {
         }
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.delete_container(bucket, &mut Probe::untimed()).await?;
         self.drop_segments_container(bucket).await
     }
@@ -200,17 +191,17 @@ impl Admin for SwiftSession {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         self.page(bucket, prefix, after.unwrap_or_default(), "")
             .await
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         self.delete_names(bucket, keys).await?;
         self.delete_segments_of(bucket, keys).await
     }
 
-    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> OpResult<u64> {
         let container = segments_container(bucket);
         let mut marker = String::new();
         // Key and name of the current upload, and whether the key's manifest refers to it.
@@ -245,13 +236,13 @@ impl Admin for SwiftSession {
         Ok(aborted)
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         let call = SwiftCall::new("PUT", bucket, key).length(body.len() as u64);
         let mut request = self.prepare(&call, Body::Bytes(body));
         self.settle(&mut request).await
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         let mut request = self.bare(&SwiftCall::new("GET", bucket, key));
         self.small(&mut request).await
     }

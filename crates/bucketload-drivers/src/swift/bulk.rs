@@ -3,10 +3,7 @@
 
 use std::borrow::Cow;
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Probe, Request};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,10 +11,8 @@ use super::error_map::kind_of;
 use super::head::{SwiftCall, push_path};
 use super::session::SwiftSession;
 use crate::http::answer::unreadable;
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
 use crate::http::render::each_key;
-use crate::http::session::HttpSession as _;
+use crate::http::{Body, Buffer, HttpSession as _};
 
 /// radosgw's maximum number of objects in one request; Swift's default is 10 000.
 pub(crate) const MAX_DELETE: usize = 1000;
@@ -39,7 +34,7 @@ struct Answer<'a> {
 ///
 /// # Errors
 /// `Unsupported` when the server does not support bulk deletion; otherwise the error of the first failed path.
-pub(crate) fn judge(body: &[u8]) -> Result<(), OpError> {
+pub(crate) fn judge(body: &[u8]) -> OpResult<()> {
     // Swift sends blanks while it works, to keep clients from timing out.
     let body = body.trim_ascii();
     if body.is_empty() {
@@ -96,25 +91,18 @@ impl SwiftSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let count = request.op.count;
         let mut document = Buffer::take();
         each_key(request, |_, key| {
             push_line(&mut document, request.bucket, key);
         })?;
         self.bulk_delete(&document, probe).await?;
-        Ok(Completion {
-            items: count,
-            ..DONE
-        })
+        Ok(Completion::of_items(count))
     }
 
     /// Sends a list of paths to delete and checks whether any failed.
-    pub(crate) async fn bulk_delete(
-        &mut self,
-        document: &[u8],
-        probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    pub(crate) async fn bulk_delete(&mut self, document: &[u8], probe: &mut Probe) -> OpResult<()> {
         let fields: [(&str, &[u8]); 2] = [
             ("Content-Type", b"text/plain"),
             ("Accept", b"application/json"),

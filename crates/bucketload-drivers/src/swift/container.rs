@@ -1,23 +1,15 @@
 //! Operations on containers and accounts.
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::OpError;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, DONE, OpResult, Probe};
 
 use super::head::SwiftCall;
 use super::list::{MAX_PAGE, MOST_ENTRIES, entries, has_next, page_query};
 use super::session::SwiftSession;
 use crate::http::answer::as_text;
-use crate::http::pool::Buffer;
-use crate::http::session::HttpSession as _;
-use crate::http::sink::Ignore;
+use crate::http::{Buffer, HttpSession as _, Ignore};
 
 impl SwiftSession {
-    pub(crate) async fn make_container(
-        &mut self,
-        container: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn make_container(&mut self, container: &str, probe: &mut Probe) -> OpResult {
         self.put_container(container, &[], probe).await?;
         Ok(DONE)
     }
@@ -28,7 +20,7 @@ impl SwiftSession {
         container: &str,
         fields: &[(&'static str, &[u8])],
         probe: &mut Probe,
-    ) -> Result<bool, OpError> {
+    ) -> OpResult<bool> {
         let call = SwiftCall::new("PUT", container, "")
             .fields(fields)
             .length(0);
@@ -37,11 +29,7 @@ impl SwiftSession {
         Ok(reply.status == 201)
     }
 
-    pub(crate) async fn head_container(
-        &mut self,
-        container: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn head_container(&mut self, container: &str, probe: &mut Probe) -> OpResult {
         let mut request = self.bare(&SwiftCall::new("HEAD", container, ""));
         self.complete(&mut request, probe).await
     }
@@ -50,15 +38,12 @@ impl SwiftSession {
         &mut self,
         container: &str,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut request = self.bare(&SwiftCall::new("DELETE", container, ""));
         self.complete(&mut request, probe).await
     }
 
-    pub(crate) async fn list_containers(
-        &mut self,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn list_containers(&mut self, probe: &mut Probe) -> OpResult {
         let mut query = Buffer::take();
         let mut body = Buffer::take();
         let mut marker = Buffer::take();
@@ -75,7 +60,7 @@ impl SwiftSession {
             })?;
             items += got;
             if !has_next(got, MOST_ENTRIES) || *last <= *marker {
-                return Ok(Completion { items, ..DONE });
+                return Ok(Completion::of_items(items));
             }
             marker = last;
         }

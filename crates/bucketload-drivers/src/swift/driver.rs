@@ -6,21 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
-use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::OpError;
-use bucketload_core::op::OpClass;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Capabilities, Driver, DriverFacts, OpClass, OpError, OpResult, Probe, WorkerId,
+};
 use bucketload_s3::date::since_epoch;
 
 use super::config::{Identity, LargeObject, SwiftAuth, SwiftConfig};
 use super::head::HeadWriter;
 use super::session::SwiftSession;
 use super::tokens::{self, IDS, Tokens};
-use crate::http::client::Client;
 use crate::http::config::facts;
-use crate::http::per_thread;
-use crate::http::session::HttpSession as _;
-use crate::http::{ConfigError, Endpoint, opaque_debug};
+use crate::http::{Client, ConfigError, Endpoint, HttpSession as _, opaque_debug, per_thread};
 
 /// Why a driver cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -129,27 +125,23 @@ impl Driver for SwiftDriver {
     type Session = SwiftSession;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            classes: vec![
-                OpClass::Get,
-                OpClass::RangeGet,
-                OpClass::Put,
-                OpClass::PutIfAbsent,
-                OpClass::MultipartPut,
-                OpClass::Head,
-                OpClass::Delete,
-                OpClass::DeleteMany,
-                OpClass::List,
-                OpClass::ListV1,
-                OpClass::Copy,
-                OpClass::MakeBucket,
-                OpClass::HeadBucket,
-                OpClass::DeleteBucket,
-                OpClass::ListBuckets,
-            ],
-            verify: true,
-            connections: true,
-        }
+        Capabilities::of_service(&[
+            OpClass::Get,
+            OpClass::RangeGet,
+            OpClass::Put,
+            OpClass::PutIfAbsent,
+            OpClass::MultipartPut,
+            OpClass::Head,
+            OpClass::Delete,
+            OpClass::DeleteMany,
+            OpClass::List,
+            OpClass::ListV1,
+            OpClass::Copy,
+            OpClass::MakeBucket,
+            OpClass::HeadBucket,
+            OpClass::DeleteBucket,
+            OpClass::ListBuckets,
+        ])
     }
 
     fn facts(&self) -> DriverFacts {
@@ -173,7 +165,7 @@ impl Driver for SwiftDriver {
         )
     }
 
-    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<SwiftSession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<SwiftSession> {
         let sources = &self.inner.config.source_addresses;
         let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let shared = SwiftShared::of_this_thread(&self.inner, endpoint);

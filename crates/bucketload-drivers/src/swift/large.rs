@@ -14,24 +14,18 @@
 
 use std::sync::atomic::Ordering;
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Completion, ErrorKind, OpError, OpResult, Probe, Request, content_of,
+};
+use bucketload_s3::encode;
 
 use super::config::LargeObject;
 use super::head::{SwiftCall, push_path};
 use super::object::{Md5Hex, md5_of};
 use super::session::SwiftSession;
 use crate::http::answer::as_text;
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
-use crate::http::session::HttpSession as _;
-use crate::http::sink::OneField;
-use crate::http::span::Span;
+use crate::http::{Body, Buffer, HttpSession as _, OneField, Render as _, Span};
 use crate::json::{push_escaped, push_string};
-use bucketload_s3::encode;
 
 /// Metadata of a manifest: the upload that its segments belong to.
 pub(crate) const SEGMENTS_FIELD: &str = "X-Object-Meta-Bucketload-Segments";
@@ -95,17 +89,13 @@ fn push_segment(manifest: &mut Vec<u8>, container: &str, name: &str, etag: &[u8]
 }
 
 impl SwiftSession {
-    pub(crate) async fn large_put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn large_put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let content = content_of(request)?;
         let size = content.size();
         if size == 0 {
             // Segments must not be empty, so an empty object has none.
             self.put(request, probe).await?;
-            return Ok(Completion { items: 1, ..DONE });
+            return Ok(Completion::of_items(1));
         }
         let part = if request.op.count == 0 {
             size
@@ -159,11 +149,7 @@ impl SwiftSession {
         }
         self.put_manifest(request, container, upload, &manifest, probe)
             .await?;
-        Ok(Completion {
-            bytes: size,
-            items: count,
-            ..DONE
-        })
+        Ok(Completion::of_parts(size, count))
     }
 
     async fn put_segment(
@@ -174,7 +160,7 @@ impl SwiftSession {
         sum: Option<&[u8]>,
         etag: &mut Vec<u8>,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut plain = {
             let fields = [("ETag", sum.unwrap_or_default())];
             let call = SwiftCall::new("PUT", container, name)
@@ -203,7 +189,7 @@ impl SwiftSession {
         upload: &str,
         manifest: &[u8],
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut prefix = Buffer::take();
         // `X-Object-Manifest` is `container/prefix`, without the leading slash.
         push_path(&mut prefix, container, request.key);
@@ -227,7 +213,7 @@ impl SwiftSession {
     }
 
     /// Creates the container for segments unless it exists. Once per thread, before the service time.
-    async fn ensure_segments(&mut self, bucket: &str, container: &str) -> Result<(), OpError> {
+    async fn ensure_segments(&mut self, bucket: &str, container: &str) -> OpResult<()> {
         let epoch = self.shared.driver.segments_epoch.load(Ordering::Relaxed);
         {
             let known = self.shared.segments_of.borrow();

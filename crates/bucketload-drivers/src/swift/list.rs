@@ -7,19 +7,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::OpError;
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, OpResult, Probe, Request};
 use serde::Deserialize;
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 
 use super::head::SwiftCall;
 use super::session::SwiftSession;
 use crate::http::answer::{as_text, no_next_page, unreadable};
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
-use crate::http::session::HttpSession as _;
+use crate::http::{Buffer, HttpSession as _, Render as _};
 
 /// Maximum size of a page, in bytes: 10 000 names of 1024 bytes, escaped, with their metadata.
 pub(crate) const MAX_PAGE: usize = 64 << 20;
@@ -70,7 +65,7 @@ impl<'de, F: FnMut(&Entry<'de>)> Visitor<'de> for Entries<F> {
 }
 
 /// Calls `each` with every entry of a page and returns their number. An empty page may have no body.
-pub(crate) fn entries<'a>(body: &'a [u8], each: impl FnMut(&Entry<'a>)) -> Result<u64, OpError> {
+pub(crate) fn entries<'a>(body: &'a [u8], each: impl FnMut(&Entry<'a>)) -> OpResult<u64> {
     if body.is_empty() {
         return Ok(0);
     }
@@ -108,11 +103,7 @@ pub(crate) fn page_query(
 
 impl SwiftSession {
     /// Lists under `request.key`.
-    pub(crate) async fn list(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn list(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let op = &request.op;
         let asked = match op.count {
             0 => MOST_ENTRIES,
@@ -148,7 +139,7 @@ impl SwiftSession {
                 if let Some(watch) = request.watch.filter(|_| more) {
                     watch.cut_short();
                 }
-                return Ok(Completion { items, ..DONE });
+                return Ok(Completion::of_items(items));
             }
             if last.as_bytes() <= marker.as_slice() {
                 return Err(no_next_page());

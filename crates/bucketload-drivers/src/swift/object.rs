@@ -1,21 +1,13 @@
 //! Operations on one object: get, range-get, put, put-if-absent, head, delete, copy.
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::OpError;
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, OpClass, OpResult, Probe, Request, content_of};
 use bucketload_s3::encode::hex_pair;
 use md5::{Digest as _, Md5};
 
 use super::head::{SwiftCall, push_path};
 use super::session::SwiftSession;
 use crate::http::answer::{if_absent, size_of_object};
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
-use crate::http::session::HttpSession as _;
-use crate::http::sink::Ignore;
-use crate::http::span::Span;
+use crate::http::{Body, Buffer, HttpSession as _, Ignore, Reading, Span};
 
 /// An MD5 in lowercase hexadecimal.
 pub(crate) type Md5Hex = [u8; 32];
@@ -32,11 +24,7 @@ pub(crate) fn md5_of(span: Span<'_>) -> Md5Hex {
 }
 
 impl SwiftSession {
-    pub(crate) async fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut reading = Reading::of(request);
         let call = SwiftCall::new("GET", request.bucket, request.key).range(reading.range());
         let mut plain = self.bare(&call);
@@ -49,15 +37,11 @@ impl SwiftSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         if_absent(self.put(request, probe).await)
     }
 
-    pub(crate) async fn put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let span = Span::whole(content_of(request)?);
         let mut plain = {
             let md5 = self.shared.driver.config.etag.then(|| md5_of(span));
@@ -77,17 +61,10 @@ impl SwiftSession {
             self.prepare(&call, Body::Content(span))
         };
         self.perform(&mut plain, &mut Ignore, probe).await?;
-        Ok(Completion {
-            bytes: span.len,
-            ..DONE
-        })
+        Ok(Completion::of_bytes(span.len))
     }
 
-    pub(crate) async fn head(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let call = SwiftCall::new("HEAD", request.bucket, request.key);
         let mut plain = self.bare(&call);
         let reply = self.perform(&mut plain, &mut Ignore, probe).await?;
@@ -95,21 +72,13 @@ impl SwiftSession {
     }
 
     /// Deletes an object. Of a large object, it deletes only the manifest; clean-up deletes the segments.
-    pub(crate) async fn delete(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn delete(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let call = SwiftCall::new("DELETE", request.bucket, request.key);
         let mut request = self.bare(&call);
         self.complete(&mut request, probe).await
     }
 
-    pub(crate) async fn copy(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn copy(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut source = Buffer::take();
         push_path(&mut source, request.bucket, request.source);
         let fields = [("X-Copy-From", source.as_slice())];

@@ -3,22 +3,16 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use bucketload_core::driver::{Completion, RequestRoute, Session};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    ErrorKind, OpClass, OpError, OpResult, Probe, Request, RequestRoute, Session,
+};
 
 use super::driver::SwiftShared;
 use super::error_map;
 use super::head::SwiftCall;
-use crate::http::Endpoint;
-use crate::http::client::Client;
-use crate::http::connection::Connection;
-use crate::http::exchange::Refusal;
-use crate::http::outgoing::{Body, NO_BODY, Plain};
-use crate::http::parked::park;
-use crate::http::pool::Buffer;
-use crate::http::session::HttpSession;
+use crate::http::{
+    Body, Buffer, Client, Connection, Endpoint, HttpSession, NO_BODY, Plain, Refusal, park,
+};
 
 /// A session of the native Swift driver.
 #[derive(Debug)]
@@ -92,11 +86,7 @@ fn unsupported(class: OpClass) -> OpError {
 }
 
 impl Session for SwiftSession {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
             OpClass::Put => self.put(request, probe).await,

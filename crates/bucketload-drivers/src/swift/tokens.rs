@@ -10,20 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{ErrorKind, OpError, OpResult, Probe};
 use bucketload_wire::clock::wall_seconds;
 
 use super::config::{SwiftAuth, SwiftConfig};
 use super::error_map;
 use super::head::{HeadWriter, SwiftCall};
 use super::identity::{self, Grant, GrantFields};
-use crate::http::client::{Client, IdFields};
-use crate::http::connection::Connection;
-use crate::http::outgoing::{Body, Plain};
-use crate::http::pool::Buffer;
-use crate::http::sink::Sink;
-use crate::http::{ConfigError, Endpoint, Secret};
+use crate::http::{
+    Body, Buffer, Client, ConfigError, Connection, Endpoint, IdFields, Plain, Secret, Sink,
+};
 
 /// Header fields with Swift's identifiers of a request.
 pub(crate) const IDS: IdFields = IdFields {
@@ -156,7 +152,7 @@ fn renewal(lifetime_s: Option<u64>) -> Option<Instant> {
 }
 
 /// The result of signing in: the tokens, and the storage URL if the service returned one.
-type SignedIn = Result<(Arc<Tokens>, Option<String>), OpError>;
+type SignedIn = OpResult<(Arc<Tokens>, Option<String>)>;
 
 /// Requests tokens.
 struct SignIn {
@@ -193,7 +189,7 @@ impl Sink for Answer {
 
 impl SignIn {
     /// Signs in once.
-    async fn run(&self) -> Result<Grant, OpError> {
+    async fn run(&self) -> OpResult<Grant> {
         let endpoint = &self.client.endpoints()[0];
         let what = format!("signing in at {}", endpoint.url());
         let granted = tokio::time::timeout(SIGN_IN_TIMEOUT, self.exchange(endpoint)).await;
@@ -208,7 +204,7 @@ impl SignIn {
         })
     }
 
-    async fn exchange(&self, endpoint: &Endpoint) -> Result<Grant, OpError> {
+    async fn exchange(&self, endpoint: &Endpoint) -> OpResult<Grant> {
         let mut head = Buffer::take();
         let (body, secret) = match &self.auth {
             SwiftAuth::V1 { user, key, .. } => {

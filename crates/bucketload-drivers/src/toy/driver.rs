@@ -3,16 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::OpError;
-use bucketload_core::op::OpClass;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Capabilities, Driver, DriverFacts, OpClass, OpResult, Probe, WorkerId,
+};
 
 use super::session::ToySession;
-use crate::http::client::{Client, IdFields};
 use crate::http::config::facts;
-use crate::http::session::HttpSession as _;
-use crate::http::{ConfigError, Endpoint, TlsConfig};
+use crate::http::{Client, ConfigError, Endpoint, HttpSession as _, IdFields, TlsConfig};
 
 /// The operations of the API.
 const CLASSES: [OpClass; 6] = [
@@ -70,11 +67,7 @@ impl Driver for ToyDriver {
     type Session = ToySession;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            classes: CLASSES.to_vec(),
-            verify: true,
-            connections: true,
-        }
+        Capabilities::of_service(&CLASSES)
     }
 
     fn facts(&self) -> DriverFacts {
@@ -88,7 +81,7 @@ impl Driver for ToyDriver {
         )
     }
 
-    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<ToySession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<ToySession> {
         let (endpoint, source) = self
             .inner
             .client

@@ -3,27 +3,18 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Completion, DONE, RequestRoute, Session, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Completion, ErrorKind, OpClass, OpError, OpResult, Probe, Request, RequestRoute, Session,
+    content_of,
+};
+use bucketload_s3::encode;
 
 use super::driver::Inner;
 use crate::http::answer::{as_text, kind_of, no_next_page, one_line, refusal_text, size_of_object};
-use crate::http::client::Client;
-use crate::http::connection::Connection;
-use crate::http::exchange::Refusal;
-use crate::http::outgoing::{Body, Plain};
-use crate::http::parked::park;
-use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
-use crate::http::render::Render as _;
-use crate::http::session::{HttpSession, Rendering};
-use crate::http::sink::Ignore;
-use crate::http::span::Span;
-use bucketload_s3::encode;
-
-use crate::http::Endpoint;
+use crate::http::{
+    Body, Buffer, Client, Connection, Endpoint, HttpSession, Ignore, Plain, Reading, Refusal,
+    Render as _, Rendering, Span, park,
+};
 
 /// Maximum size of a page of names, in bytes.
 const MAX_PAGE: usize = 8 << 20;
@@ -79,11 +70,7 @@ impl ToySession {
         head
     }
 
-    async fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut reading = Reading::of(request);
         let mut head = self.about("GET", request.bucket, request.key);
         self.fields(&mut head);
@@ -93,47 +80,28 @@ impl ToySession {
         reading.finish(&reply)
     }
 
-    async fn put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let span = Span::whole(content_of(request)?);
         let head = self.about("PUT", request.bucket, request.key);
         let mut put = self.with(head, "application/octet-stream", Body::Content(span));
         self.complete(&mut put, probe).await?;
-        Ok(Completion {
-            bytes: span.len,
-            ..DONE
-        })
+        Ok(Completion::of_bytes(span.len))
     }
 
-    async fn head(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let head = self.about("HEAD", request.bucket, request.key);
         let mut look = self.bare(head);
         size_of_object(&self.perform(&mut look, &mut Ignore, probe).await?)
     }
 
-    async fn delete(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn delete(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let head = self.about("DELETE", request.bucket, request.key);
         let mut delete = self.bare(head);
         self.complete(&mut delete, probe).await
     }
 
     /// Lists under `request.key`; counts names and groups.
-    async fn list(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn list(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let (mut body, mut after) = (Buffer::take(), String::new());
         let (mut items, mut pages) = (0, 0);
         loop {
@@ -156,11 +124,11 @@ impl ToySession {
                     if let Some(watch) = request.watch {
                         watch.cut_short();
                     }
-                    return Ok(Completion { items, ..DONE });
+                    return Ok(Completion::of_items(items));
                 }
                 Some(next) if next == after => return Err(no_next_page()),
                 Some(next) => after = next,
-                None => return Ok(Completion { items, ..DONE }),
+                None => return Ok(Completion::of_items(items)),
             }
         }
     }
@@ -172,7 +140,7 @@ impl ToySession {
         names: &Names<'_>,
         body: &mut Vec<u8>,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut head = self.about("GET", bucket, "");
         head.push(b'?');
         head.parameter("prefix", names.prefix);
@@ -210,11 +178,7 @@ pub(super) fn each_line(page: &[u8], mut each: impl FnMut(&str, &str)) -> Option
 }
 
 impl Session for ToySession {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
             OpClass::Put => self.put(request, probe).await,

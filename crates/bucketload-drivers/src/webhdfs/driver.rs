@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::OpError;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Capabilities, Driver, DriverFacts, OpResult, Probe, WorkerId};
 
 use super::config::WebHdfsConfig;
 use super::request::HeadTemplate;
 use super::session::WebHdfsSession;
 use crate::hadoop::semantics::CLASSES;
-use crate::http::client::{Client, IdFields};
 use crate::http::config::{ConfigError, facts};
-use crate::http::render::Render as _;
+use crate::http::{Client, IdFields, Render as _};
 
 /// The WebHDFS driver: one connection to the name node per session, and one to each data node that keeps
 /// connections open.
@@ -75,11 +72,7 @@ impl Driver for WebHdfsDriver {
     type Session = WebHdfsSession;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            classes: CLASSES.to_vec(),
-            verify: true,
-            connections: true,
-        }
+        Capabilities::of_service(&CLASSES)
     }
 
     fn facts(&self) -> DriverFacts {
@@ -99,7 +92,7 @@ impl Driver for WebHdfsDriver {
         )
     }
 
-    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<WebHdfsSession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<WebHdfsSession> {
         let sources = &self.inner.config.source_addresses;
         let (_, source) = self.inner.client.assign(worker.worker, sources);
         let mut session = WebHdfsSession::new(Arc::clone(&self.inner), source);

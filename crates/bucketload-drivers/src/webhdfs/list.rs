@@ -2,10 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, DONE, ErrorKind, OpError, OpResult, Probe, Request};
 
 use super::documents;
 use super::request::NameNodeCall;
@@ -15,8 +12,7 @@ use crate::hadoop::path;
 use crate::hadoop::prune::Tree;
 use crate::hadoop::semantics::{check_deleted, check_is_directory};
 use crate::hadoop::walk::{Entry, Lister};
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
+use crate::http::{Buffer, Render as _};
 
 impl Lister for WebHdfsSession {
     /// The last name of the previous page.
@@ -30,7 +26,7 @@ impl Lister for WebHdfsSession {
         cursor: &mut Option<String>,
         into: &mut VecDeque<Entry>,
         probe: &mut Probe,
-    ) -> Result<bool, OpError> {
+    ) -> OpResult<bool> {
         let mut query = Buffer::take();
         let after = cursor.as_deref().unwrap_or(after);
         if !after.is_empty() {
@@ -62,7 +58,7 @@ impl Tree for WebHdfsSession {
         &mut self.listed
     }
 
-    async fn unlink(&mut self, bucket: &str, key: &str, probe: &mut Probe) -> Result<(), OpError> {
+    async fn unlink(&mut self, bucket: &str, key: &str, probe: &mut Probe) -> OpResult<()> {
         let call = NameNodeCall::new("DELETE", "DELETE&recursive=false", bucket, key);
         let body = self.fetch(&call, probe).await?;
         check_deleted(documents::boolean(&body)?)
@@ -70,24 +66,16 @@ impl Tree for WebHdfsSession {
 }
 
 impl WebHdfsSession {
-    pub(super) async fn list(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn list(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         // Boxed because a walk's state would enlarge the future of every operation.
         let items = Box::pin(listing::count(self, request, probe)).await?;
         if items == 0 {
             self.find_bucket(request.bucket, probe).await?;
         }
-        Ok(Completion { items, ..DONE })
+        Ok(Completion::of_items(items))
     }
 
-    pub(super) async fn make_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn make_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         path::check(bucket, "key")?;
         let body = self
             .fetch(&NameNodeCall::new("PUT", "MKDIRS", bucket, ""), probe)
@@ -101,33 +89,25 @@ impl WebHdfsSession {
         }
     }
 
-    pub(super) async fn find_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn find_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         path::check(bucket, "key")?;
         let is_dir = |status: &documents::FileStatus<'_>| Ok(status.is_dir());
         check_is_directory(bucket, self.status(bucket, "", probe, is_dir).await?)
     }
 
-    pub(super) async fn remove_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn remove_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         self.find_bucket(bucket, probe).await?;
         self.unlink(bucket, "", probe).await.map(|()| DONE)
     }
 
     /// Counts the directories below the root.
-    pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+    pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> OpResult {
         let (mut cursor, mut page, mut items) = (None, VecDeque::new(), 0);
         loop {
             let more = self.page("", "", "", &mut cursor, &mut page, probe).await?;
             items += page.drain(..).filter(|entry| entry.is_dir).count() as u64;
             if !more {
-                return Ok(Completion { items, ..DONE });
+                return Ok(Completion::of_items(items));
             }
         }
     }

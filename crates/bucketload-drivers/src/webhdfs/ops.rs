@@ -1,9 +1,6 @@
 //! Operations on one file.
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, DONE, ErrorKind, OpResult, Probe, Request, content_of};
 
 use super::request::NameNodeCall;
 use super::session::WebHdfsSession;
@@ -12,11 +9,7 @@ use crate::hadoop::prune::Tree as _;
 use crate::hadoop::semantics::{
     explain_empty_read, is_existing_file, is_missing_parent, now_ms, size_of_file,
 };
-use crate::http::outgoing::Body;
-use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
-use crate::http::render::Render as _;
-use crate::http::span::Span;
+use crate::http::{Body, Buffer, Reading, Render as _, Span};
 
 /// First step of a write that replaces an existing file.
 const CREATE: &str = "CREATE&noredirect=true&overwrite=true";
@@ -24,11 +17,7 @@ const CREATE: &str = "CREATE&noredirect=true&overwrite=true";
 const CREATE_NEW: &str = "CREATE&noredirect=true&overwrite=false";
 
 impl WebHdfsSession {
-    pub(super) async fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         let mut reading = Reading::of(request);
         let location = {
@@ -47,11 +36,7 @@ impl WebHdfsSession {
             .map_err(|error| explain_empty_read(error, reply.received))
     }
 
-    pub(super) async fn put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         self.create(CREATE, request, probe).await
     }
 
@@ -61,7 +46,7 @@ impl WebHdfsSession {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         match self.create(CREATE_NEW, request, probe).await {
             Ok(done) => Ok(Completion { items: 1, ..done }),
             Err(error) if is_existing_file(&error) => Ok(DONE),
@@ -75,7 +60,7 @@ impl WebHdfsSession {
         op: &'static str,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         path::check(request.bucket, request.key)?;
         let content = content_of(request)?;
         let location = {
@@ -88,17 +73,10 @@ impl WebHdfsSession {
         let body = Body::Content(Span::whole(content));
         self.write_to("PUT", &location, body, size, op == CREATE_NEW, probe)
             .await?;
-        Ok(Completion {
-            bytes: size,
-            ..DONE
-        })
+        Ok(Completion::of_bytes(size))
     }
 
-    pub(super) async fn append(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn append(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         let content = content_of(request)?;
         let size = content.size();
@@ -119,17 +97,10 @@ impl WebHdfsSession {
         let body = Body::Content(Span::whole(content));
         self.write_to("POST", &location, body, size, false, probe)
             .await?;
-        Ok(Completion {
-            bytes: size,
-            ..DONE
-        })
+        Ok(Completion::of_bytes(size))
     }
 
-    pub(super) async fn touch(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn touch(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let (bucket, key) = (request.bucket, request.key);
         path::check(bucket, key)?;
         let mut query = Buffer::take();
@@ -152,11 +123,7 @@ impl WebHdfsSession {
     }
 
     /// Renames, replacing an existing file. Creates a missing parent directory, with two more requests.
-    pub(super) async fn rename(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn rename(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let (bucket, key) = (request.bucket, request.key);
         path::check(bucket, key)?;
         path::check(bucket, request.source)?;
@@ -176,11 +143,7 @@ impl WebHdfsSession {
         self.ask(&call, probe).await.map(|()| DONE)
     }
 
-    pub(super) async fn head(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         self.status(request.bucket, request.key, probe, |status| {
             size_of_file(status.is_dir(), status.length)
@@ -188,11 +151,7 @@ impl WebHdfsSession {
         .await
     }
 
-    pub(super) async fn delete(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn delete(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         path::check(request.bucket, request.key)?;
         self.unlink(request.bucket, request.key, probe)
             .await
@@ -200,12 +159,7 @@ impl WebHdfsSession {
     }
 
     /// Writes a small file, untimed.
-    pub(super) async fn put_bytes(
-        &mut self,
-        bucket: &str,
-        key: &str,
-        body: &[u8],
-    ) -> Result<(), OpError> {
+    pub(super) async fn put_bytes(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         path::check(bucket, key)?;
         let layout = self.inner.layout.clone();
         let call = NameNodeCall::new("PUT", CREATE, bucket, key).query(&layout);

@@ -5,16 +5,11 @@
 
 use std::net::IpAddr;
 
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{ErrorKind, OpError, OpResult, Probe};
 
 use super::request;
-use crate::http::client::Client;
-use crate::http::connection::Connection;
 use crate::http::endpoint::Endpoint;
-use crate::http::exchange::Reply;
-use crate::http::outgoing::Outgoing;
-use crate::http::sink::Sink;
+use crate::http::{Client, Connection, Outgoing, Reply, Sink};
 
 /// Most data nodes that a session keeps.
 const MAX_NODES: usize = 32;
@@ -44,7 +39,7 @@ impl DataNodes {
     }
 
     /// The node that `location` names.
-    fn node(&mut self, client: &Client, location: &str) -> Result<&mut DataNode, OpError> {
+    fn node(&mut self, client: &Client, location: &str) -> OpResult<&mut DataNode> {
         let origin = request::origin(location).map_or("", |(origin, _)| origin);
         if let Some(at) = self.nodes.iter().position(|node| *node.origin == *origin) {
             return Ok(&mut self.nodes[at]);
@@ -82,7 +77,7 @@ impl DataNodes {
         outgoing: &mut O,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
+    ) -> OpResult<Reply> {
         let node = self.node(client, location)?;
         let mut untimed = Probe::untimed();
         let connected = node

@@ -7,10 +7,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Completion, RequestRoute, Session};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    ErrorKind, OpClass, OpError, OpResult, Probe, Request, RequestRoute, Session,
+};
 
 use super::documents::{self, FileStatus};
 use super::driver::DriverShared;
@@ -21,12 +20,7 @@ use crate::hadoop::exception::{RemoteException, to_error};
 use crate::hadoop::listing::Listed;
 use crate::hadoop::semantics::unsupported;
 use crate::http::answer::{as_text, too_long};
-use crate::http::connection::Connection;
-use crate::http::exchange::{Refusal, Reply};
-use crate::http::outgoing::{Body, Plain};
-use crate::http::parked::park;
-use crate::http::pool::Buffer;
-use crate::http::sink::{Collect, Ignore, Sink};
+use crate::http::{Body, Buffer, Collect, Connection, Ignore, Plain, Refusal, Reply, Sink, park};
 
 /// Most bytes of a name node's answer: a page of 1000 entries with long names.
 const MAX_ANSWER: usize = 16 << 20;
@@ -55,7 +49,7 @@ impl WebHdfsSession {
     }
 
     /// Connects to the active name node.
-    pub(super) async fn connect(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+    pub(super) async fn connect(&mut self, probe: &mut Probe) -> OpResult<()> {
         let count = self.inner.heads.len();
         for _ in 1..count {
             match self.connect_to_candidate(probe).await {
@@ -66,7 +60,7 @@ impl WebHdfsSession {
         self.connect_to_candidate(probe).await
     }
 
-    async fn connect_to_candidate(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+    async fn connect_to_candidate(&mut self, probe: &mut Probe) -> OpResult<()> {
         let client = &self.inner.client;
         let endpoint = &client.endpoints()[self.active];
         self.connection.connect(client, endpoint, probe).await?;
@@ -101,7 +95,7 @@ impl WebHdfsSession {
         call: &NameNodeCall<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
+    ) -> OpResult<Reply> {
         let client = &self.inner.client;
         let endpoint = &client.endpoints()[self.active];
         let head = self.inner.heads[self.active].render(call);
@@ -155,11 +149,7 @@ impl WebHdfsSession {
     }
 
     /// Performs a call and ignores the content of its answer.
-    pub(super) async fn ask(
-        &mut self,
-        call: &NameNodeCall<'_>,
-        probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    pub(super) async fn ask(&mut self, call: &NameNodeCall<'_>, probe: &mut Probe) -> OpResult<()> {
         self.name_node(call, &mut Ignore, probe)
             .await
             .and_then(check_not_redirected)
@@ -170,7 +160,7 @@ impl WebHdfsSession {
         &mut self,
         call: &NameNodeCall<'_>,
         probe: &mut Probe,
-    ) -> Result<Buffer, OpError> {
+    ) -> OpResult<Buffer> {
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_ANSWER);
         let reply = self.name_node(call, &mut sink, probe).await?;
@@ -187,8 +177,8 @@ impl WebHdfsSession {
         bucket: &str,
         key: &str,
         probe: &mut Probe,
-        f: impl FnOnce(&FileStatus<'_>) -> Result<T, OpError>,
-    ) -> Result<T, OpError> {
+        f: impl FnOnce(&FileStatus<'_>) -> OpResult<T>,
+    ) -> OpResult<T> {
         let call = NameNodeCall::new("GET", "GETFILESTATUS", bucket, key);
         let body = self.fetch(&call, probe).await?;
         f(&documents::status(&body)?)
@@ -199,7 +189,7 @@ impl WebHdfsSession {
         &mut self,
         call: &NameNodeCall<'_>,
         probe: &mut Probe,
-    ) -> Result<Buffer, OpError> {
+    ) -> OpResult<Buffer> {
         let mut body = Buffer::take();
         let mut sink = Collect::new(&mut body, MAX_ANSWER);
         let reply = self.name_node(call, &mut sink, probe).await?;
@@ -217,7 +207,7 @@ impl WebHdfsSession {
         location: &Buffer,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
+    ) -> OpResult<Reply> {
         let location = as_text(location);
         let head = request::second_step("GET", location, SecondStepBody::Nothing)?;
         let mut plain = Plain::new(head, Body::Bytes(b""), false);
@@ -242,7 +232,7 @@ impl WebHdfsSession {
         length: u64,
         expect_continue: bool,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let expect_continue = length > 0 && (expect_continue || length > super::upload::SMALL);
         let location = as_text(location);
         let head = request::second_step(
@@ -267,7 +257,7 @@ impl WebHdfsSession {
     }
 }
 
-fn check_not_redirected(reply: Reply) -> Result<(), OpError> {
+fn check_not_redirected(reply: Reply) -> OpResult<()> {
     match &reply.refusal {
         None => Ok(()),
         Some(refusal) => Err(OpError::with_status(
@@ -282,11 +272,7 @@ fn check_not_redirected(reply: Reply) -> Result<(), OpError> {
 }
 
 impl Session for WebHdfsSession {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe).await,
             OpClass::Put => self.put(request, probe).await,

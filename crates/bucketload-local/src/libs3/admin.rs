@@ -1,14 +1,12 @@
 //! Untimed control-plane calls.
 
-use bucketload_core::driver::{Admin, KeyPage};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Admin, ErrorKind, KeyPage, OpResult, Probe};
 
 use super::call::{CallState, Outgoing};
 use super::session::Libs3Session;
 
 impl Admin for Libs3Session {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         match self.test_bucket(bucket, &mut Probe::untimed()) {
             Ok(_) => return Ok(false),
             Err(error) if error.kind == ErrorKind::NotFound => {}
@@ -24,11 +22,11 @@ impl Admin for Libs3Session {
         }
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.test_bucket(bucket, &mut Probe::untimed()).map(drop)
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.remove_bucket(bucket, &mut Probe::untimed()).map(drop)
     }
 
@@ -37,18 +35,13 @@ impl Admin for Libs3Session {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         let (keys, more) =
             self.keys((bucket, prefix, after.unwrap_or("")), &mut Probe::untimed())?;
-        let next = keys.last().filter(|_| more).cloned();
-        Ok(KeyPage {
-            keys,
-            next,
-            note: None,
-        })
+        Ok(KeyPage::up_to_last(keys, more))
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         for key in keys {
             self.name(bucket, key)?;
             match self.delete_object(&mut Probe::untimed()) {
@@ -59,7 +52,7 @@ impl Admin for Libs3Session {
         Ok(())
     }
 
-    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> OpResult<u64> {
         let functions = &self.inner.library.functions;
         if functions.list_uploads.is_none() || functions.abort_multipart.is_none() {
             return Ok(0);
@@ -87,7 +80,7 @@ impl Admin for Libs3Session {
         Ok(aborted)
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         self.name(bucket, key)?;
         self.put_object(
             body.len() as u64,
@@ -96,7 +89,7 @@ impl Admin for Libs3Session {
         )
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         self.name(bucket, key)?;
         let mut body = Vec::new();
         let mut probe = Probe::untimed();

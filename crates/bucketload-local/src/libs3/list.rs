@@ -3,10 +3,8 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::OpError;
-use bucketload_core::op::{OpClass, Request, Watch};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, OpClass, OpResult, Probe, Request};
+use bucketload_core::op::Watch;
 use libs3_abi::{
     S3ListBucketContent, S3ListBucketHandler, S3ListMultipartUpload, S3ListMultipartUploadsHandler,
     S3ListServiceHandler,
@@ -88,7 +86,7 @@ impl Libs3Session {
         probe: &'a mut Probe,
         watch: Option<&'a dyn Watch>,
         keys: Option<&'a mut Vec<String>>,
-    ) -> Result<u64, OpError> {
+    ) -> OpResult<u64> {
         let handler = S3ListBucketHandler {
             response: RESPONSE,
             list_bucket: Some(listed),
@@ -121,11 +119,7 @@ impl Libs3Session {
         ended.map(|()| items)
     }
 
-    pub(super) fn list(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn list(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let op = &request.op;
         self.name(request.bucket, request.key)?;
         self.second.set(request.delimiter)?;
@@ -149,7 +143,7 @@ impl Libs3Session {
                 break;
             }
         }
-        Ok(Completion { items, ..DONE })
+        Ok(Completion::of_items(items))
     }
 
     /// A page of keys for the control plane, and whether more follow.
@@ -157,7 +151,7 @@ impl Libs3Session {
         &mut self,
         (bucket, prefix, after): (&str, &str, &str),
         probe: &mut Probe,
-    ) -> Result<(Vec<String>, bool), OpError> {
+    ) -> OpResult<(Vec<String>, bool)> {
         self.name(bucket, prefix)?;
         self.second.set("")?;
         self.page.marker.set(after)?;
@@ -166,7 +160,7 @@ impl Libs3Session {
         Ok((keys, self.page.more))
     }
 
-    pub(super) fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+    pub(super) fn list_buckets(&mut self, probe: &mut Probe) -> OpResult {
         let handler = S3ListServiceHandler {
             response: RESPONSE,
             list_service: Some(bucket_listed),
@@ -190,22 +184,12 @@ impl Libs3Session {
                 );
             }
         })?;
-        Ok(Completion {
-            items: call.received,
-            ..DONE
-        })
+        Ok(Completion::of_items(call.received))
     }
 
-    pub(super) fn list_uploads(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn list_uploads(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let uploads = self.uploads(request.bucket, request.key, None, probe)?;
-        Ok(Completion {
-            items: uploads,
-            ..DONE
-        })
+        Ok(Completion::of_items(uploads))
     }
 
     /// Lists at most one page of unfinished uploads.
@@ -215,7 +199,7 @@ impl Libs3Session {
         prefix: &str,
         names: Option<&mut Vec<(String, String)>>,
         probe: &mut Probe,
-    ) -> Result<u64, OpError> {
+    ) -> OpResult<u64> {
         let Some(list_uploads) = self.inner.library.functions.list_uploads else {
             return Err(unsupported(OpClass::ListUploads));
         };

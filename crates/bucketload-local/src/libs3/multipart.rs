@@ -4,10 +4,9 @@ use std::ffi::{c_char, c_int, c_void};
 use std::io::Write as _;
 use std::ptr::{null, null_mut};
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Completion, ErrorKind, OpClass, OpError, OpResult, Probe, Request, content_of,
+};
 use libs3_abi::{
     S3AbortMultipartUploadHandler, S3ErrorDetails, S3MultipartCommitHandler,
     S3MultipartInitialHandler, S3PutObjectHandler, S3ResponseHandler, S3ResponseProperties,
@@ -56,11 +55,7 @@ extern "C" fn ignored(_: *const S3ResponseProperties, _: *mut c_void) -> c_int {
 extern "C" fn ended(_: c_int, _: *const S3ErrorDetails, _: *mut c_void) {}
 
 impl Libs3Session {
-    pub(super) fn put_in_parts(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn put_in_parts(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let content = content_of(request)?;
         let (size, part) = (content.size(), request.op.count.max(1));
         let count = size.div_ceil(part).max(1);
@@ -92,14 +87,10 @@ impl Libs3Session {
             .document
             .extend_from_slice(b"</CompleteMultipartUpload>");
         self.complete(probe)?;
-        Ok(Completion {
-            bytes: size,
-            items: count,
-            ..DONE
-        })
+        Ok(Completion::of_parts(size, count))
     }
 
-    fn begin(&mut self, probe: &mut Probe) -> Result<(), OpError> {
+    fn begin(&mut self, probe: &mut Probe) -> OpResult<()> {
         let Some(initiate) = self.inner.library.functions.initiate_multipart else {
             return Err(unsupported(OpClass::MultipartPut));
         };
@@ -127,7 +118,7 @@ impl Libs3Session {
         outgoing: Outgoing<'_>,
         size: u64,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let Some(upload_part) = self.inner.library.functions.upload_part else {
             return Err(unsupported(OpClass::MultipartPut));
         };
@@ -161,7 +152,7 @@ impl Libs3Session {
         Ok(())
     }
 
-    fn complete(&self, probe: &mut Probe) -> Result<(), OpError> {
+    fn complete(&self, probe: &mut Probe) -> OpResult<()> {
         let Some(complete) = self.inner.library.functions.complete_multipart else {
             return Err(unsupported(OpClass::MultipartPut));
         };
@@ -181,7 +172,7 @@ impl Libs3Session {
     }
 
     /// Aborts an upload. The library does not report the outcome.
-    pub(super) fn abort(&mut self, bucket: &str, key: &str, id: &str) -> Result<(), OpError> {
+    pub(super) fn abort(&mut self, bucket: &str, key: &str, id: &str) -> OpResult<()> {
         let Some(abort) = self.inner.library.functions.abort_multipart else {
             return Err(unsupported(OpClass::MultipartAbort));
         };

@@ -3,29 +3,22 @@
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
 
-use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{Op, OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Completion, DONE, ErrorKind, OpClass, OpError, OpResult, Probe, Request, content_of,
+};
+use bucketload_core::op::Op;
 use libs3_abi::{OnObject, S3_CANNED_ACL_PRIVATE, S3GetObjectHandler, S3PutObjectHandler};
 
 use super::call::{CallState, Incoming, Outgoing, RESPONSE, get_data, put_data};
 use super::session::{Libs3Session, unsupported};
 
 impl Libs3Session {
-    pub(super) fn put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let content = content_of(request)?;
         let size = content.size();
         self.name(request.bucket, request.key)?;
         self.put_object(size, Outgoing::Content(*content, 0, size), probe)?;
-        Ok(Completion {
-            bytes: size,
-            ..DONE
-        })
+        Ok(Completion::of_bytes(size))
     }
 
     /// Writes the session's current object.
@@ -34,7 +27,7 @@ impl Libs3Session {
         size: u64,
         outgoing: Outgoing<'_>,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let handler = S3PutObjectHandler {
             response: RESPONSE,
             data: Some(put_data),
@@ -56,11 +49,7 @@ impl Libs3Session {
         Ok(())
     }
 
-    pub(super) fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let op = &request.op;
         let range = op.range.filter(|_| op.class == OpClass::RangeGet);
         let expected = request.content.filter(|_| request.verify);
@@ -90,10 +79,7 @@ impl Libs3Session {
             (None, Some(wanted)) if call.received < wanted => {
                 corrupt(format!("{} bytes came instead of {wanted}", call.received))
             }
-            _ => Ok(Completion {
-                bytes: call.received,
-                ..DONE
-            }),
+            _ => Ok(Completion::of_bytes(call.received)),
         }
     }
 
@@ -103,7 +89,7 @@ impl Libs3Session {
         from: u64,
         count: u64,
         call: &mut CallState<'_>,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let handler = S3GetObjectHandler {
             response: RESPONSE,
             data: Some(get_data),
@@ -129,7 +115,7 @@ impl Libs3Session {
     }
 
     /// Makes a call whose only argument is the object.
-    fn on_object(&self, function: OnObject, call: &mut CallState<'_>) -> Result<(), OpError> {
+    fn on_object(&self, function: OnObject, call: &mut CallState<'_>) -> OpResult<()> {
         self.inner.make(&self.bucket, call, |bucket, data| {
             let key = self.key.as_ptr();
             // SAFETY: as in `put_object`.
@@ -137,40 +123,25 @@ impl Libs3Session {
         })
     }
 
-    pub(super) fn head(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         self.name(request.bucket, request.key)?;
         let mut call = CallState::new(probe);
         self.on_object(self.inner.library.functions.head_object, &mut call)?;
-        Ok(Completion {
-            object_size: call.length,
-            ..DONE
-        })
+        Ok(Completion::of_size(call.length))
     }
 
-    pub(super) fn delete(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn delete(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         self.name(request.bucket, request.key)?;
         self.delete_object(probe).map(|()| DONE)
     }
 
     /// Deletes the session's current object.
-    pub(super) fn delete_object(&self, probe: &mut Probe) -> Result<(), OpError> {
+    pub(super) fn delete_object(&self, probe: &mut Probe) -> OpResult<()> {
         let delete = self.inner.library.functions.delete_object;
         self.on_object(delete, &mut CallState::new(probe))
     }
 
-    pub(super) fn copy(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn copy(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let Some(copy_object) = self.inner.library.functions.copy_object else {
             return Err(unsupported(request.op.class));
         };
@@ -201,11 +172,7 @@ impl Libs3Session {
         copied.map(|()| DONE)
     }
 
-    pub(super) fn make_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn make_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         self.bucket.set(bucket)?;
         let functions = &self.inner.library.functions;
         let mut call = CallState::new(probe);
@@ -232,11 +199,7 @@ impl Libs3Session {
         made.map(|()| DONE)
     }
 
-    pub(super) fn test_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn test_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         self.bucket.set(bucket)?;
         let functions = &self.inner.library.functions;
         let mut call = CallState::new(probe);
@@ -265,11 +228,7 @@ impl Libs3Session {
         made.map(|()| DONE)
     }
 
-    pub(super) fn remove_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) fn remove_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         self.bucket.set(bucket)?;
         let functions = &self.inner.library.functions;
         let mut call = CallState::new(probe);

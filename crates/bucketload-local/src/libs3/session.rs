@@ -4,10 +4,7 @@ use std::ffi::c_char;
 use std::fmt;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Completion, Session};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{ErrorKind, OpClass, OpError, OpResult, Probe, Request, Session};
 
 use super::driver::DriverShared;
 use super::list::Page;
@@ -28,7 +25,7 @@ impl CText {
     ///
     /// # Errors
     /// When `text` contains a NUL.
-    pub(super) fn set(&mut self, text: &str) -> Result<&mut Self, OpError> {
+    pub(super) fn set(&mut self, text: &str) -> OpResult<&mut Self> {
         if text.as_bytes().contains(&0) {
             let text = format!("{text:?} contains a NUL, which a C string cannot");
             return Err(OpError::new(ErrorKind::Rejected, text));
@@ -83,7 +80,7 @@ impl Libs3Session {
     }
 
     /// Sets the current object.
-    pub(super) fn name(&mut self, bucket: &str, key: &str) -> Result<(), OpError> {
+    pub(super) fn name(&mut self, bucket: &str, key: &str) -> OpResult<()> {
         self.bucket.set(bucket)?;
         self.key.set(key)?;
         Ok(())
@@ -91,11 +88,7 @@ impl Libs3Session {
 }
 
 impl Session for Libs3Session {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request, probe),
             OpClass::Put => self.put(request, probe),

@@ -3,9 +3,7 @@
 //! Clean-up treats a run's other files like unfinished uploads: `abort_uploads` removes temporary files,
 //! shared files and empty directories, and nothing else.
 
-use bucketload_core::driver::{Admin, KeyPage};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Admin, ErrorKind, KeyPage, OpError, OpResult, Probe};
 
 use super::errors::Intent;
 use super::fill::Source;
@@ -18,7 +16,7 @@ use super::work::{OpenMode, Task};
 const MAX_SMALL: usize = 16 << 20;
 
 impl Admin for PosixSession {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         match self.head_bucket(bucket).await {
             Ok(()) => return Ok(false),
             Err(error) if error.kind == ErrorKind::NotFound => {}
@@ -37,13 +35,13 @@ impl Admin for PosixSession {
         }
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.on_bucket(bucket, &mut Probe::untimed(), Task::HeadBucket)
             .await
             .map(drop)
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         let task = Task::RemoveBucket { prune: true };
         self.on_bucket(bucket, &mut Probe::untimed(), task)
             .await
@@ -55,7 +53,7 @@ impl Admin for PosixSession {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         let mut work = self.begin(&Probe::untimed());
         // Most callers come for one page after another: what was read of directories is not read
         // again for each.
@@ -71,15 +69,10 @@ impl Admin for PosixSession {
         let keys: Vec<String> = work.page.entries().map(|(key, _)| key.to_owned()).collect();
         let more = work.page.more;
         self.end(work, Intent::Find, &mut Probe::untimed())?;
-        let next = keys.last().filter(|_| more).cloned();
-        Ok(KeyPage {
-            keys,
-            next,
-            note: None,
-        })
+        Ok(KeyPage::up_to_last(keys, more))
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         let mut work = self.begin(&Probe::untimed());
         work.names.clear();
         for key in keys {
@@ -99,7 +92,7 @@ impl Admin for PosixSession {
         self.end(work, Intent::Find, &mut Probe::untimed())
     }
 
-    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> OpResult<u64> {
         let mut work = self.begin(&Probe::untimed());
         let directory = path::set_prefix(&mut work.path, bucket, prefix);
         if !matches!(directory, Ok(Some(_))) {
@@ -112,7 +105,7 @@ impl Admin for PosixSession {
         Ok(removed)
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         let mut work = self.begin_named(bucket, key, &Probe::untimed())?;
         self.name_beside(&mut work);
         let source = Source::Bytes(body);
@@ -120,7 +113,7 @@ impl Admin for PosixSession {
         self.end(work, Intent::Make, &mut Probe::untimed())
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         let mut work = self.begin_named(bucket, key, &Probe::untimed())?;
         let block = self.config().block as usize;
         let mut body = Vec::new();

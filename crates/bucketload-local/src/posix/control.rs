@@ -1,9 +1,6 @@
 //! One-step operations on two names or on buckets: copy, rename, mkdir, rmdir and the like.
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{ErrorKind, OpError, OpResult, Probe, Request};
 
 use super::errors::Intent;
 use super::path;
@@ -17,7 +14,7 @@ impl PosixSession {
         request: &Request<'_>,
         probe: &mut Probe,
         task: Task,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut work = self.begin_object(request, probe)?;
         let mut named = path::set_object(&mut work.source, request.bucket, request.source);
         if named.is_ok() && task == Task::Copy && work.source == work.path {
@@ -37,7 +34,7 @@ impl PosixSession {
         bucket: &str,
         probe: &mut Probe,
         task: Task,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut work = self.begin(probe);
         if let Err(error) = path::set_bucket(&mut work.path, bucket) {
             self.put_back(work);

@@ -3,14 +3,12 @@
 //! A get reads as many bytes as the plan expects, and requests one more to detect a longer file without
 //! another call.
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{Op, OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpClass, OpError, OpResult, Probe, Request};
+use bucketload_core::op::Op;
 
 use super::config::PosixConfig;
 use super::errors::Intent;
-use super::session::{DONE, PosixSession};
+use super::session::PosixSession;
 use super::work::Task;
 
 const ALIGNMENT: u64 = PosixConfig::ALIGNMENT;
@@ -48,11 +46,7 @@ impl Extent {
 }
 
 impl PosixSession {
-    pub(super) async fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let extent = Extent::of(request);
         // A file with several reads stays open.
         let several = request.op.class == OpClass::RangeGet && request.op.count > 0;
@@ -132,10 +126,7 @@ impl PosixSession {
         self.end(work, Intent::Find, probe)?;
         match error {
             Some(error) => Err(error),
-            None => Ok(Completion {
-                bytes: received,
-                ..DONE
-            }),
+            None => Ok(Completion::of_bytes(received)),
         }
     }
 }

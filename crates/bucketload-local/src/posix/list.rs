@@ -1,24 +1,18 @@
 //! Listings, and operations on several objects.
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{Request, Watch};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Probe, Request};
+use bucketload_core::op::Watch;
 
 use super::errors::Intent;
 use super::path;
-use super::session::{DONE, PosixSession};
+use super::session::PosixSession;
 use super::work::{Task, Work};
 
 /// Default number of entries per page.
 pub(super) const PAGE: usize = 1000;
 
 impl PosixSession {
-    pub(super) async fn list(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn list(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let op = &request.op;
         let mut work = self.begin(probe);
         let from = (request.key, "", request.delimiter);
@@ -60,7 +54,7 @@ impl PosixSession {
         self.end(work, Intent::Find, probe)?;
         // Count each page as a request, as with other drivers.
         (1..pages).for_each(|_| probe.started());
-        Ok(Completion { items, ..DONE })
+        Ok(Completion::of_items(items))
     }
 
     /// Passes size and age of the file `key` to `watch`, if the file still exists.
@@ -82,20 +76,20 @@ impl PosixSession {
         work
     }
 
-    pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+    pub(super) async fn list_buckets(&mut self, probe: &mut Probe) -> OpResult {
         let mut work = self.begin(probe);
         work.path.clear();
         let work = self.step(work, Task::ListBuckets, None).await;
         let items = work.found;
         self.end(work, Intent::Find, probe)?;
-        Ok(Completion { items, ..DONE })
+        Ok(Completion::of_items(items))
     }
 
     pub(super) async fn delete_many(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let Some(keys) = request.keys else {
             let text = "delete-many was asked for without keys";
             return Err(OpError::new(ErrorKind::Rejected, text));
@@ -122,15 +116,12 @@ impl PosixSession {
             .step(work, Task::UnlinkMany { prune: false }, None)
             .await;
         self.end(work, Intent::Find, probe)?;
-        Ok(Completion {
-            items: request.op.count,
-            ..DONE
-        })
+        Ok(Completion::of_items(request.op.count))
     }
 }
 
 /// Adds the path of an object to the names.
-pub(super) fn push_name(work: &mut Work, bucket: &str, key: &str) -> Result<(), OpError> {
+pub(super) fn push_name(work: &mut Work, bucket: &str, key: &str) -> OpResult<()> {
     let Work { path, names, .. } = work;
     path::set_object(path, bucket, key)?;
     names.extend_from_slice(path);
@@ -142,7 +133,7 @@ pub(super) fn begin_walk(
     work: &mut Work,
     bucket: &str,
     (prefix, after, delimiter): (&str, &str, &str),
-) -> Result<(), OpError> {
+) -> OpResult<()> {
     let Work { path, walk, .. } = work;
     let known = path::set_prefix(path, bucket, prefix)?;
     walk.begin(bucket, known.map(|_| &path[..]), (prefix, after, delimiter));

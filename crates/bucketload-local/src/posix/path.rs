@@ -4,7 +4,7 @@
 //! neither `.` nor `..` and contain no NUL. Other keys are refused, never changed: two keys must not become
 //! one file.
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 
 /// Longest segment, bytes (NAME_MAX).
 const MAX_SEGMENT: usize = 255;
@@ -34,14 +34,14 @@ pub(super) fn is_reserved(name: &[u8]) -> bool {
 ///
 /// # Errors
 /// `Rejected` for names that a file system cannot store.
-pub(super) fn set_object(out: &mut Vec<u8>, bucket: &str, key: &str) -> Result<(), OpError> {
+pub(super) fn set_object(out: &mut Vec<u8>, bucket: &str, key: &str) -> OpResult<()> {
     set_bucket(out, bucket)?;
     out.pop();
     push_key(out, key)
 }
 
 /// Appends `/key` and a NUL.
-fn push_key(out: &mut Vec<u8>, key: &str) -> Result<(), OpError> {
+fn push_key(out: &mut Vec<u8>, key: &str) -> OpResult<()> {
     for segment in key.as_bytes().split(|&b| b == b'/') {
         if let Some(why) = problem(segment) {
             return Err(refused("key", key, why));
@@ -60,7 +60,7 @@ fn push_key(out: &mut Vec<u8>, key: &str) -> Result<(), OpError> {
 ///
 /// # Errors
 /// `Rejected` for names that a file system cannot store.
-pub(super) fn set_bucket(out: &mut Vec<u8>, bucket: &str) -> Result<(), OpError> {
+pub(super) fn set_bucket(out: &mut Vec<u8>, bucket: &str) -> OpResult<()> {
     if let Some(why) = problem(bucket.as_bytes()) {
         return Err(refused("bucket", bucket, why));
     }
@@ -75,11 +75,7 @@ pub(super) fn set_bucket(out: &mut Vec<u8>, bucket: &str) -> Result<(), OpError>
 
 /// Replaces `out` with the NUL-terminated path of the directory of the keys that begin with `prefix`, and
 /// returns the number of bytes of the prefix that name it; `None` if no key can begin with `prefix`.
-pub(super) fn set_prefix(
-    out: &mut Vec<u8>,
-    bucket: &str,
-    prefix: &str,
-) -> Result<Option<usize>, OpError> {
+pub(super) fn set_prefix(out: &mut Vec<u8>, bucket: &str, prefix: &str) -> OpResult<Option<usize>> {
     set_bucket(out, bucket)?;
     let Some(end) = prefix.rfind('/') else {
         return Ok(Some(0));

@@ -1,9 +1,6 @@
 //! Writing: put, put-if-absent, append and the parts of a multipart put.
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpClass, OpError, OpResult, Probe, Request};
 use rustix::io::Errno;
 
 use super::config::{PosixConfig, Write};
@@ -15,11 +12,7 @@ use super::work::{Finish, OpenMode, Task, Work};
 const ALIGNMENT: u64 = PosixConfig::ALIGNMENT;
 
 impl PosixSession {
-    pub(super) async fn put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let class = request.op.class;
         let Some(content) = request.content else {
             let text = format!("{class} was asked for without content");
@@ -66,11 +59,7 @@ impl PosixSession {
             }
             _ => 0,
         };
-        Ok(Completion {
-            bytes: size,
-            items,
-            ..DONE
-        })
+        Ok(Completion::of_parts(size, items))
     }
 
     /// Writes all of `source`, into a file opened with `mode` or into the open one from the work's offset on.

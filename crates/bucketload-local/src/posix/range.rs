@@ -8,10 +8,7 @@ use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Probe, Request};
 
 use super::config::Fsync;
 use super::errors::Intent;
@@ -58,11 +55,7 @@ impl HeldFiles {
 
 impl PosixSession {
     /// Writes the request's range.
-    pub(super) async fn range_put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn range_put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let (Some(content), Some(range)) = (request.content, request.op.range) else {
             let text = "range-put was asked for without content or range";
             return Err(OpError::new(ErrorKind::Unsupported, text));
@@ -79,18 +72,11 @@ impl PosixSession {
         let mut work = self.write(work, source, None).await;
         work.fsync = policy;
         self.end(work, Intent::Make, probe)?;
-        Ok(Completion {
-            bytes: range.len,
-            ..DONE
-        })
+        Ok(Completion::of_bytes(range.len))
     }
 
     /// Makes the data of the request's object durable, and closes its file.
-    pub(super) async fn sync(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn sync(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let work = self.begin_object(request, probe)?;
         let work = self.hold(work, true).await?;
         let work = self.step(work, Task::Sync, None).await;
@@ -99,11 +85,7 @@ impl PosixSession {
     }
 
     /// Gives the work the file at its path; opens the file unless the thread has it open.
-    pub(super) async fn hold(
-        &mut self,
-        mut work: Box<Work>,
-        write: bool,
-    ) -> Result<Box<Work>, OpError> {
+    pub(super) async fn hold(&mut self, mut work: Box<Work>, write: bool) -> OpResult<Box<Work>> {
         if let Some(file) = self.local.held.find(&work.path, write) {
             work.file = Some(File::Shared(file));
             return Ok(work);

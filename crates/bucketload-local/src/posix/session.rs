@@ -5,20 +5,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bucketload_core::driver::{Completion, Session, WorkerId};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{
+    Completion, ErrorKind, OpClass, OpError, OpResult, Probe, Request, Session, WorkerId,
+};
 
-use super::blocking;
 use super::config::{Layout, PosixConfig};
 use super::driver::{SHARED, ThreadState};
 use super::errors::{Intent, to_error};
 use super::fill::Source;
-use super::path;
 use super::pool::Reply;
-use super::shared;
 use super::work::{File, Task, Work};
+use super::{blocking, path, shared};
 
 pub(super) use bucketload_core::driver::DONE;
 
@@ -64,7 +61,7 @@ impl PosixSession {
         &mut self,
         request: &Request<'_>,
         probe: &Probe,
-    ) -> Result<Box<Work>, OpError> {
+    ) -> OpResult<Box<Work>> {
         self.begin_named(request.bucket, request.key, probe)
     }
 
@@ -74,7 +71,7 @@ impl PosixSession {
         bucket: &str,
         key: &str,
         probe: &Probe,
-    ) -> Result<Box<Work>, OpError> {
+    ) -> OpResult<Box<Work>> {
         let mut work = self.begin(probe);
         match path::set_object(&mut work.path, bucket, key) {
             Ok(()) => Ok(work),
@@ -117,7 +114,7 @@ impl PosixSession {
         mut work: Box<Work>,
         intent: Intent,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         probe.started_at(work.started_ns);
         probe.first_byte_at(work.first_ns);
         probe.done_at(work.done_ns);
@@ -149,7 +146,7 @@ impl PosixSession {
         probe: &mut Probe,
         task: Task,
         intent: Intent,
-    ) -> Result<u64, OpError> {
+    ) -> OpResult<u64> {
         let work = self.begin_object(request, probe)?;
         let work = self.step(work, task, None).await;
         let found = work.found;
@@ -173,7 +170,7 @@ impl PosixSession {
         request: &Request<'_>,
         probe: &Probe,
         size: Option<u64>,
-    ) -> Result<(Box<Work>, bool), OpError> {
+    ) -> OpResult<(Box<Work>, bool)> {
         let at = shared::place(request, self.config().slot, size)?;
         let write = request.op.class.writes_body();
         let numbers = shared::numbers(request.op);
@@ -192,7 +189,7 @@ impl PosixSession {
         &mut self,
         mut work: Box<Work>,
         request: &Request<'_>,
-    ) -> Result<Box<Work>, OpError> {
+    ) -> OpResult<Box<Work>> {
         let write = request.op.class.writes_body();
         let numbers = shared::numbers(request.op);
         let Work { path, beside, .. } = &mut *work;
@@ -215,7 +212,7 @@ impl PosixSession {
         work: Box<Work>,
         write: bool,
         intent: Intent,
-    ) -> Result<(Box<Work>, OwnedFd), OpError> {
+    ) -> OpResult<(Box<Work>, OwnedFd)> {
         let mut work = self.step(work, Task::OpenShared { write }, None).await;
         (work.started_ns, work.first_ns, work.done_ns) = (0, 0, 0);
         let error = match (work.result, work.file.take()) {
@@ -248,11 +245,7 @@ impl PosixSession {
 }
 
 impl Session for PosixSession {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let class = request.op.class;
         if self.is_shared() && !SHARED.contains(&class) {
             return Err(unsupported(class));
@@ -266,10 +259,7 @@ impl Session for PosixSession {
                 let size = self
                     .one_step(request, probe, Task::Stat, Intent::Find)
                     .await?;
-                Ok(Completion {
-                    object_size: size,
-                    ..DONE
-                })
+                Ok(Completion::of_size(size))
             }
             OpClass::Delete => {
                 self.one_step(request, probe, Task::Unlink, Intent::Find)

@@ -11,6 +11,20 @@ const LINES: u64 = 100_000;
 /// One line in this many is broken: below the accepted thousandth.
 const EVERY: u64 = 2_000;
 
+/// The method of each operation.
+const METHODS: [&str; 8] = ["PUT", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD"];
+/// Its name in the S3 API.
+const CALLS: [&str; 8] = [
+    "PutObject",
+    "GetObject",
+    "GetObject",
+    "GetObject",
+    "GetObject",
+    "GetObject",
+    "GetObject",
+    "HeadObject",
+];
+
 /// The contents of line `i`: operation by number (0 write, 1-8 read, 9 head), key, size, instant in
 /// milliseconds.
 fn fact(i: u64) -> (u64, u64, u64, u64) {
@@ -87,7 +101,7 @@ fn ibm_cos() {
     // Half a line would be a valid line without a size, so the cut is inside the operation.
     let text = sample_cut("", 4, |i| {
         let (op, key, size, ms) = fact(i);
-        let op = ["PUT", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD"][op as usize];
+        let op = METHODS[op as usize];
         format!("{ms} REST.{op}.OBJECT {key:016x} {size} 0 {}", size - 1)
     });
     check("ibm", Format::IbmCos, &text, |_| {});
@@ -97,7 +111,7 @@ fn ibm_cos() {
 fn s3_access_logs() {
     let text = sample("", |i| {
         let (op, key, size, ms) = fact(i);
-        let op = ["PUT", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD"][op as usize];
+        let op = METHODS[op as usize];
         format!(
             "own b [14/Mar/2031:{} +0000] 203.0.113.{} - R{i} REST.{op}.OBJECT k/{key} \
              \"{op} /b/k/{key} HTTP/1.1\" 200 - {size} {size} 12 11 \"-\" \"synthetic\" - h SigV4",
@@ -108,7 +122,7 @@ fn s3_access_logs() {
     check("access.log", Format::S3Access, &text, |_| {});
     let text = sample("", |i| {
         let (op, key, size, ms) = fact(i);
-        let op = ["PUT", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD"][op as usize];
+        let op = METHODS[op as usize];
         format!(
             "{{\"bucket_name\":\"b\",\"request_time\":\"{}\",\"remote_ip\":\"203.0.113.1\",\
              \"request_id\":\"R{i}\",\"operation\":\"REST.{op}.OBJECT\",\"key\":\"k/{key}\",\
@@ -123,16 +137,7 @@ fn s3_access_logs() {
 fn cloudtrail_events() {
     let text = sample("{\"Records\":[\n", |i| {
         let (op, key, size, ms) = fact(i);
-        let name = [
-            "PutObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "HeadObject",
-        ][op as usize];
+        let name = CALLS[op as usize];
         format!(
             "{{\"eventTime\":\"2031-03-14T{}Z\",\"eventSource\":\"s3.amazonaws.com\",\
              \"eventName\":\"{name}\",\"sourceIPAddress\":\"203.0.113.1\",\
@@ -149,16 +154,7 @@ fn cloudtrail_events() {
 fn minio_logs() {
     let text = sample("", |i| {
         let (op, key, size, ms) = fact(i);
-        let name = [
-            "PutObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "HeadObject",
-        ][op as usize];
+        let name = CALLS[op as usize];
         format!(
             "{{\"version\":\"1\",\"time\":\"{}\",\"api\":{{\"name\":\"{name}\",\"bucket\":\"b\",\
              \"object\":\"k/{key}\",\"statusCode\":200,\"rx\":{size},\"tx\":{size},\
@@ -169,16 +165,7 @@ fn minio_logs() {
     check("audit.json", Format::MinioAudit, &text, |_| {});
     let text = sample("", |i| {
         let (op, key, size, ms) = fact(i);
-        let name = [
-            "PutObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "GetObject",
-            "HeadObject",
-        ][op as usize];
+        let name = CALLS[op as usize];
         format!(
             "{{\"time\":\"{}\",\"client\":\"203.0.113.1\",\"callStats\":{{\"rx\":{size},\
              \"tx\":{size},\"duration\":1000}},\"api\":\"s3.{name}\",\"path\":\"/b/k/{key}\",\
@@ -213,7 +200,7 @@ fn ceph_rgw_ops_log() {
 fn swift_proxy_log() {
     let text = sample("", |i| {
         let (op, key, size, ms) = fact(i);
-        let method = ["PUT", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD"][op as usize];
+        let method = METHODS[op as usize];
         let start = 1_931_212_800_000 + ms;
         format!(
             "Mar 14 09:26:53 proxy proxy-server: 203.0.113.1 198.51.100.7 \
@@ -251,7 +238,7 @@ fn cache_traces() {
 fn separated_values() {
     let text = sample("ts_ns,op,bucket,key,size,off,len,client,status\n", |i| {
         let (op, key, size, ms) = fact(i);
-        let op = ["PUT", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD"][op as usize];
+        let op = METHODS[op as usize];
         format!("{}000000,{op},b,k/{key},{size},0,-1,c,200", ms)
     });
     check("native.csv", Format::Native, &text, |_| {});

@@ -215,49 +215,6 @@ impl Conn {
         Ok(self.end_recv()?)
     }
 
-    /// Receives a body that ends with the connection and passes it to `sink` as
-    /// [`Conn::recv_body`] does. Returns its length. The connection is broken afterwards, because
-    /// nothing can follow.
-    ///
-    /// # Errors
-    /// [`Error::Reset`] when the connection is reset, [`Error::Closed`] when a TLS stream ends without
-    /// `close_notify`: the body may be incomplete in both cases. Any error that `sink` returns.
-    pub async fn recv_until_close<E: From<Error>>(
-        &mut self,
-        mut sink: impl FnMut(u64, &[u8]) -> Result<(), E>,
-    ) -> Result<u64, E> {
-        let mut done = 0;
-        self.begin_recv()?;
-        self.send_broken = true;
-        self.awaiting = false;
-        if !self.spill.is_empty() {
-            let held = std::mem::take(&mut self.spill);
-            sink(0, held.as_slice())?;
-            done = held.len() as u64;
-        }
-        loop {
-            let mut failure = None;
-            let received = poll_fn(|cx| {
-                self.poll_recv(cx, BUFFER, &mut |_, chunk| {
-                    if failure.is_none()
-                        && let Err(e) = sink(done, chunk)
-                    {
-                        failure = Some(e);
-                    }
-                    done += chunk.len() as u64;
-                })
-            });
-            match received.await {
-                Ok(()) => {}
-                Err(Error::Closed { clean: true }) => return Ok(done),
-                Err(e) => return Err(e.into()),
-            }
-            if let Some(failure) = failure {
-                return Err(failure);
-            }
-        }
-    }
-
     /// Drops up to `n` of the bytes received earlier. Returns how many.
     fn take_spill(&mut self, n: u64) -> u64 {
         let take = (self.spill.as_slice().len() as u64).min(n);

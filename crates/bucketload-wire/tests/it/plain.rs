@@ -274,38 +274,6 @@ fn listeners_share_a_port_within_a_group_only() {
 }
 
 #[test]
-fn a_body_that_ends_with_the_connection_is_received() {
-    run(async {
-        for reset in [false, true] {
-            let (mut a, mut b) = pair().await;
-            b.send(b"head\n", &body(100_000)).await.unwrap();
-            assert_eq!(line(&mut a).await.unwrap(), "head");
-            a.readable().await.unwrap();
-            if reset {
-                b.reset();
-            } else {
-                b.close();
-            }
-            let mut seen = Vec::new();
-            let length = a
-                .recv_until_close(|at, bytes| {
-                    assert_eq!(at, seen.len() as u64);
-                    seen.extend_from_slice(bytes);
-                    Ok::<_, Error>(())
-                })
-                .await;
-            if reset {
-                assert!(matches!(length, Err(Error::Reset)), "{length:?}");
-            } else {
-                assert_eq!(length.unwrap(), 100_000);
-                assert_eq!(seen, body(100_000));
-            }
-            assert!(a.is_broken());
-        }
-    });
-}
-
-#[test]
 fn busy_polling_receives_the_same() {
     run(async {
         let (mut a, mut b) = pair().await;

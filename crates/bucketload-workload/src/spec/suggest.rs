@@ -1,5 +1,7 @@
 //! Suggests the known name closest to a misspelt one.
 
+use strsim::osa_distance;
+
 /// The candidate closest to `name`, if one is close enough to be a likely typing error.
 #[must_use]
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -10,7 +12,7 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let normal = normalise(name);
     candidates
         .into_iter()
-        .map(|candidate| (distance(&normal, &normalise(candidate)), candidate))
+        .map(|candidate| (osa_distance(&normal, &normalise(candidate)), candidate))
         .filter(|(distance, candidate)| *distance <= 1.max(candidate.len() / 3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -32,42 +34,8 @@ pub(crate) fn advice<'a>(
     }
 }
 
-fn normalise(name: &str) -> Vec<char> {
-    name.chars()
-        .map(|c| {
-            if c == '_' {
-                '-'
-            } else {
-                c.to_ascii_lowercase()
-            }
-        })
-        .collect()
-}
-
-/// Damerau-Levenshtein distance in its optimal-string-alignment form: insertions, deletions, substitutions
-/// and swaps of neighbouring characters.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let width = b.len() + 1;
-    let mut d = vec![0; (a.len() + 1) * width];
-    for i in 0..=a.len() {
-        d[i * width] = i;
-    }
-    for j in 0..=b.len() {
-        d[j] = j;
-    }
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let cost = usize::from(a[i - 1] != b[j - 1]);
-            let mut best = (d[(i - 1) * width + j] + 1)
-                .min(d[i * width + j - 1] + 1)
-                .min(d[(i - 1) * width + j - 1] + cost);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(d[(i - 2) * width + j - 2] + 1);
-            }
-            d[i * width + j] = best;
-        }
-    }
-    d[a.len() * width + b.len()]
+fn normalise(name: &str) -> String {
+    name.replace('_', "-").to_ascii_lowercase()
 }
 
 #[cfg(test)]

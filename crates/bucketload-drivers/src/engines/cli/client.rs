@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use bucketload_core::driver::{Completion, WorkerId};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::{OpClass, Request};
+use bucketload_core::driver::{
+    Completion, ErrorKind, OpClass, OpError, OpResult, Probe, Request, WorkerId,
+};
 use bucketload_core::payload::Content;
-use bucketload_core::record::Probe;
 
 use super::EngineShared;
 use super::exit::to_op_error;
@@ -18,8 +17,7 @@ use super::line::{self, Operands};
 use super::process::{self, ProcessOutcome};
 use super::tool::Tool;
 use crate::engines::{Client, driver::unsupported};
-use crate::http::reading::Reading;
-use crate::http::sink::Sink as _;
+use crate::http::{Reading, Sink as _};
 
 /// Bytes of a file that are read or written at a time.
 const SLICE: usize = 256 * 1024;
@@ -63,7 +61,7 @@ impl CliClient {
         self.inner.client.tool
     }
 
-    fn command(&self, request: &Request<'_>) -> Result<Command, OpError> {
+    fn command(&self, request: &Request<'_>) -> OpResult<Command> {
         let operands = self.operands(request);
         let class = request.op.class;
         let args = line::arguments(self.tool(), class, &operands).map_err(|why| {
@@ -101,7 +99,7 @@ impl CliClient {
         request: &Request<'_>,
         probe: &mut Probe,
         line: &mut dyn FnMut(&str),
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let command = self.command(request)?;
         let tool = self.tool();
         let mut stdout_error = String::new();
@@ -123,19 +121,16 @@ impl CliClient {
         ))
     }
 
-    async fn put(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
+    async fn put(&self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let content = request.content.ok_or_else(|| {
             OpError::new(ErrorKind::Unsupported, "put was asked for without content")
         })?;
         write(&self.file, &content).map_err(|e| self.local_file_error(&e))?;
         self.call(request, probe, &mut |_| {}).await?;
-        Ok(Completion {
-            bytes: content.size(),
-            ..Completion::default()
-        })
+        Ok(Completion::of_bytes(content.size()))
     }
 
-    async fn get(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
+    async fn get(&self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match std::fs::remove_file(&self.file) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(self.local_file_error(&e)),
             _ => {}
@@ -154,7 +149,7 @@ impl CliClient {
         reading.judge(0, received, None)
     }
 
-    async fn list(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
+    async fn list(&self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let (tool, operands) = (self.tool(), self.operands(request));
         let mut items = 0;
         let mut see = |text: &str| {
@@ -166,13 +161,10 @@ impl CliClient {
             }
         };
         self.call(request, probe, &mut see).await?;
-        Ok(Completion {
-            items,
-            ..Completion::default()
-        })
+        Ok(Completion::of_items(items))
     }
 
-    async fn head(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
+    async fn head(&self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let tool = self.tool();
         let mut size = None;
         let mut see = |text: &str| size = size.or_else(|| line::size(tool, text));
@@ -181,20 +173,14 @@ impl CliClient {
             let detail = format!("{tool} printed no size");
             OpError::new(ErrorKind::Protocol, detail)
         })?;
-        Ok(Completion {
-            object_size,
-            ..Completion::default()
-        })
+        Ok(Completion::of_size(object_size))
     }
 
-    async fn count(&self, request: &Request<'_>, probe: &mut Probe) -> Result<Completion, OpError> {
+    async fn count(&self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut items = 0;
         let mut see = |text: &str| items += u64::from(!text.trim().is_empty());
         self.call(request, probe, &mut see).await?;
-        Ok(Completion {
-            items,
-            ..Completion::default()
-        })
+        Ok(Completion::of_items(items))
     }
 
     /// The error for a local file, which is not the store's fault.
@@ -208,11 +194,7 @@ impl CliClient {
 }
 
 impl Client for CliClient {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match request.op.class {
             OpClass::Put => self.put(request, probe).await,
             OpClass::Get => self.get(request, probe).await,

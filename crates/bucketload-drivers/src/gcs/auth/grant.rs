@@ -2,20 +2,16 @@
 
 use std::time::Duration;
 
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{ErrorKind, OpError, OpResult, Probe};
 use bucketload_wire::clock::wall_seconds;
 
 use super::account::{Account, ServiceKey};
 use super::jwt::Signer;
 use crate::gcs::error_map;
-use crate::http::client::{Client, IdFields};
-use crate::http::connection::Connection;
-use crate::http::outgoing::{Body, Plain};
-use crate::http::pool::Buffer;
-use crate::http::render::Render as _;
-use crate::http::sink::Collect;
-use crate::http::{ConfigError, Endpoint, Secret, TlsConfig};
+use crate::http::{
+    Body, Buffer, Client, Collect, ConfigError, Connection, Endpoint, IdFields, Plain, Render as _,
+    Secret, TlsConfig,
+};
 use crate::json;
 
 /// Path of the access token on the metadata server (Compute Engine, "Authenticate workloads using
@@ -86,7 +82,7 @@ impl TokenSource {
     /// # Errors
     /// `Auth` when the token is refused, else the kind of the failed exchange. No message contains a
     /// secret.
-    pub(crate) async fn obtain(&self) -> Result<AccessToken, OpError> {
+    pub(crate) async fn obtain(&self) -> OpResult<AccessToken> {
         match &self.account {
             Account::Token(secret) => Ok(AccessToken {
                 secret: secret.clone(),
@@ -126,7 +122,7 @@ impl TokenSource {
         }
     }
 
-    fn assertion(&self, key: &ServiceKey) -> Result<String, OpError> {
+    fn assertion(&self, key: &ServiceKey) -> OpResult<String> {
         let signer = self.signer.as_ref().ok_or("there is no key".to_owned());
         signer
             .and_then(|signer| signer.assertion(key, wall_seconds()))
@@ -134,7 +130,7 @@ impl TokenSource {
     }
 
     /// Performs one exchange: a POST of `form`, or a GET from the metadata server.
-    async fn ask(&self, form: Option<&[u8]>) -> Result<AccessToken, OpError> {
+    async fn ask(&self, form: Option<&[u8]>) -> OpResult<AccessToken> {
         let Some(client) = &self.client else {
             return Err(OpError::new(ErrorKind::Auth, "there is no token endpoint"));
         };
@@ -193,7 +189,7 @@ impl TokenSource {
 }
 
 /// Reads a token endpoint's answer (RFC 6749 section 5.1).
-pub(crate) fn read(body: &[u8]) -> Result<AccessToken, OpError> {
+pub(crate) fn read(body: &[u8]) -> OpResult<AccessToken> {
     let wrong = |text: String| OpError::new(ErrorKind::Protocol, text);
     let (mut token, mut seconds) = (String::new(), None);
     json::values(body, |path, value| match path {

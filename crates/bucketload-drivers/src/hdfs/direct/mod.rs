@@ -21,10 +21,7 @@ mod proto;
 mod rpc;
 
 use aws_lc_rs::rand::{SecureRandom as _, SystemRandom};
-use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::op::Request;
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Probe, Request};
 
 use self::located::LocatedFile;
 use self::nodes::DataNodes;
@@ -33,8 +30,7 @@ use self::rpc::{ID, NameNode};
 use crate::hadoop::path;
 use crate::hadoop::semantics::{explain_empty_read, past_the_end};
 use crate::http::endpoint::Endpoint;
-use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
+use crate::http::{Buffer, Reading};
 
 /// The largest length that a request can have: Java's largest `long`.
 const EVERYTHING: u64 = i64::MAX.cast_unsigned();
@@ -66,7 +62,7 @@ impl DirectReader {
     ///
     /// # Errors
     /// When the name node cannot be reached, refuses, or requires encryption.
-    pub(super) async fn open(target: &DirectTarget, probe: &mut Probe) -> Result<Self, OpError> {
+    pub(super) async fn open(target: &DirectTarget, probe: &mut Probe) -> OpResult<Self> {
         let mut id = [0; ID];
         let filled = SystemRandom::new().fill(&mut id);
         filled.map_err(|_| OpError::new(ErrorKind::Connect, "the system has no random bytes"))?;
@@ -92,7 +88,7 @@ impl DirectReader {
         Ok(direct)
     }
 
-    async fn connect(&mut self, target: &DirectTarget, probe: &mut Probe) -> Result<(), OpError> {
+    async fn connect(&mut self, target: &DirectTarget, probe: &mut Probe) -> OpResult<()> {
         let name_node = &mut self.name_node;
         name_node
             .connect(&target.endpoint, &target.user, &self.id, probe)
@@ -100,7 +96,7 @@ impl DirectReader {
     }
 
     /// Sets the path to `request`'s file.
-    fn set_path(&mut self, target: &DirectTarget, request: &Request<'_>) -> Result<(), OpError> {
+    fn set_path(&mut self, target: &DirectTarget, request: &Request<'_>) -> OpResult<()> {
         path::check(request.bucket, request.key)?;
         self.path.clear();
         path::push(&mut self.path, &target.root, request.bucket, request.key);
@@ -116,7 +112,7 @@ impl DirectReader {
         target: &DirectTarget,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Option<Completion>, OpError> {
+    ) -> OpResult<Option<Completion>> {
         self.set_path(target, request)?;
         let mut reading = Reading::of(request);
         let asked = reading.range().map_or((0, EVERYTHING), |range| {
@@ -180,7 +176,7 @@ impl DirectReader {
         target: &DirectTarget,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         self.set_path(target, request)?;
         self.connect(target, probe).await?;
         let mut answer = Buffer::take();
@@ -210,10 +206,7 @@ impl DirectReader {
                 _ => {}
             }
         }
-        Ok(Completion {
-            object_size,
-            ..DONE
-        })
+        Ok(Completion::of_size(object_size))
     }
 }
 
@@ -226,7 +219,7 @@ fn not_found(path: &str) -> OpError {
 }
 
 /// Reads `GetServerDefaultsResponseProto`.
-fn requires_encryption(answer: &[u8]) -> Result<bool, OpError> {
+fn requires_encryption(answer: &[u8]) -> OpResult<bool> {
     let mut demands = false;
     for field in Fields(answer) {
         if let (1, defaults) = field? {

@@ -9,8 +9,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::record::Probe;
+use bucketload_core::driver::{ErrorKind, OpError, OpResult, Probe};
 use bucketload_s3::date;
 use bucketload_target::OpenError;
 use bucketload_target::doctor::{Examination, Finding, State};
@@ -57,9 +56,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, OpenErro
 }
 
 /// Waits for `call`, at most [`PATIENCE`].
-pub(crate) async fn patiently<T>(
-    call: impl Future<Output = Result<T, OpError>>,
-) -> Result<T, OpError> {
+pub(crate) async fn patiently<T>(call: impl Future<Output = OpResult<T>>) -> OpResult<T> {
     match tokio::time::timeout(PATIENCE, call).await {
         Ok(result) => result,
         Err(_) => Err(OpError::new(
@@ -300,7 +297,7 @@ async fn ask(
     client: &Client,
     endpoint: &Endpoint,
     date: &mut Vec<u8>,
-) -> Result<(Reply, Duration), OpError> {
+) -> OpResult<(Reply, Duration)> {
     let mut head = endpoint.begin("HEAD");
     // Not of "/": radosgw answers that with a body, which no answer to HEAD may have.
     head.text(PATH);

@@ -6,8 +6,10 @@ use serde_json::json;
 
 use super::expr::LawExpr;
 use super::table::Kind::{Count, Positive, Rate, Time};
-use super::table::Need::{Default, Optional, Required};
-use super::table::{Built, LawDef, Param, ParamValue, build, family_schema, param, read_expr};
+use super::table::{
+    Built, LawDef, Param, ParamValue, build, by_default, family_schema, optional, read_expr,
+    required,
+};
 use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::{Nanos, PerSecond};
@@ -24,12 +26,7 @@ pub struct ArrivalSpec {
 const WHAT: &str = "an arrival process";
 
 /// The work's field `rate` may give the rate instead.
-const RATE: Param = param(
-    "rate",
-    Rate,
-    Optional,
-    "the mean number of arrivals per second",
-);
+const RATE: Param = optional("rate", Rate, "the mean number of arrivals per second");
 
 const LAWS: &[LawDef<ArrivalLaw>] = &[
     LawDef {
@@ -48,12 +45,7 @@ const LAWS: &[LawDef<ArrivalLaw>] = &[
         name: "lognormal",
         params: &[
             RATE,
-            param(
-                "cv",
-                Positive,
-                Required,
-                "the coefficient of variation of the gaps",
-            ),
+            required("cv", Positive, "the coefficient of variation of the gaps"),
         ],
         doc: "Independent log-normal gaps",
         build: |v| {
@@ -67,16 +59,11 @@ const LAWS: &[LawDef<ArrivalLaw>] = &[
         name: "lognormal-rate",
         params: &[
             RATE,
-            param(
-                "cv",
-                Positive,
-                Required,
-                "the coefficient of variation of the rate",
-            ),
-            param(
+            required("cv", Positive, "the coefficient of variation of the rate"),
+            by_default(
                 "slot",
                 Time,
-                Default(ParamValue::U(1_000_000_000)),
+                ParamValue::U(1_000_000_000),
                 "how long each rate lasts (default: 1s)",
             ),
         ],
@@ -95,40 +82,20 @@ const LAWS: &[LawDef<ArrivalLaw>] = &[
     LawDef {
         name: "periodic-batch",
         params: &[
-            param(
-                "period",
-                Time,
-                Required,
-                "the time between the batches of a client",
-            ),
-            param(
-                "min",
-                Count,
-                Required,
-                "the minimum number of operations per batch",
-            ),
-            param(
-                "max",
-                Count,
-                Required,
-                "the maximum number of operations per batch",
-            ),
-            param(
-                "clients",
-                Count,
-                Default(ParamValue::U(1)),
-                "the number of clients",
-            ),
-            param(
+            required("period", Time, "the time between the batches of a client"),
+            required("min", Count, "the minimum number of operations per batch"),
+            required("max", Count, "the maximum number of operations per batch"),
+            by_default("clients", Count, ParamValue::U(1), "the number of clients"),
+            by_default(
                 "spread",
                 Time,
-                Default(ParamValue::U(0)),
+                ParamValue::U(0),
                 "the time over which a batch is spread, 0s for all at once",
             ),
-            param(
+            by_default(
                 "gap",
                 Time,
-                Default(ParamValue::U(0)),
+                ParamValue::U(0),
                 "the time between the operations of a batch, 0s for all at once",
             ),
         ],
@@ -138,9 +105,9 @@ const LAWS: &[LawDef<ArrivalLaw>] = &[
     LawDef {
         name: "ramp",
         params: &[
-            param("from", Rate, Required, "the rate at the start"),
-            param("to", Rate, Required, "the rate at the end"),
-            param("over", Time, Required, "the duration of the change"),
+            required("from", Rate, "the rate at the start"),
+            required("to", Rate, "the rate at the end"),
+            required("over", Time, "the duration of the change"),
         ],
         doc: "Poisson arrivals whose rate changes linearly and then stays constant",
         build: |v| {

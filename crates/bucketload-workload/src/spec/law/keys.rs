@@ -3,8 +3,9 @@
 use std::fmt;
 
 use super::table::Kind::{Count, Flag, Number, Positive, Share};
-use super::table::Need::{Default, Required};
-use super::table::{LawDef, Param, ParamValue, build, family_schema, param, read_expr};
+use super::table::{
+    LawDef, Param, ParamValue, build, by_default, family_schema, read_expr, required,
+};
 use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::Node;
 use bucketload_core::plan::KeyLaw;
@@ -15,10 +16,10 @@ pub struct KeySpec(pub KeyLaw);
 
 const WHAT: &str = "a key law";
 
-const SCRAMBLE: Param = param(
+const SCRAMBLE: Param = by_default(
     "scramble",
     Flag,
-    Default(ParamValue::B(true)),
+    ParamValue::B(true),
     "whether popularity ranks are spread over the objects by a fixed permutation",
 );
 
@@ -51,12 +52,7 @@ const LAWS: &[LawDef<KeyLaw>] = &[
     LawDef {
         name: "zipf",
         params: &[
-            param(
-                "theta",
-                Positive,
-                Default(ParamValue::F(0.99)),
-                "the exponent",
-            ),
+            by_default("theta", Positive, ParamValue::F(0.99), "the exponent"),
             SCRAMBLE,
         ],
         doc: "P(rank i) ~ i^-theta",
@@ -70,8 +66,8 @@ const LAWS: &[LawDef<KeyLaw>] = &[
     LawDef {
         name: "zipf-mandelbrot",
         params: &[
-            param("s", Positive, Required, "the exponent"),
-            param("v", Positive, Required, "the shift"),
+            required("s", Positive, "the exponent"),
+            required("v", Positive, "the shift"),
             SCRAMBLE,
         ],
         doc: "P(rank k) ~ (v + k)^-s, k from 0",
@@ -86,16 +82,11 @@ const LAWS: &[LawDef<KeyLaw>] = &[
     LawDef {
         name: "latest",
         params: &[
-            param(
-                "theta",
-                Positive,
-                Default(ParamValue::F(0.99)),
-                "the exponent",
-            ),
-            param(
+            by_default("theta", Positive, ParamValue::F(0.99), "the exponent"),
+            by_default(
                 "lag",
                 Count,
-                Default(ParamValue::U(0)),
+                ParamValue::U(0),
                 "how many of the newest objects to leave out because they may still be in flight",
             ),
         ],
@@ -110,16 +101,16 @@ const LAWS: &[LawDef<KeyLaw>] = &[
     LawDef {
         name: "hotspot",
         params: &[
-            param(
+            by_default(
                 "data",
                 Share,
-                Default(ParamValue::F(0.2)),
+                ParamValue::F(0.2),
                 "the share of objects that is hot",
             ),
-            param(
+            by_default(
                 "ops",
                 Share,
-                Default(ParamValue::F(0.8)),
+                ParamValue::F(0.8),
                 "the share of operations that goes to hot objects",
             ),
             SCRAMBLE,
@@ -142,16 +133,16 @@ const LAWS: &[LawDef<KeyLaw>] = &[
     LawDef {
         name: "exponential",
         params: &[
-            param(
+            by_default(
                 "percentile",
                 Share,
-                Default(ParamValue::F(0.95)),
+                ParamValue::F(0.95),
                 "the share of operations that falls into `fraction` of the objects",
             ),
-            param(
+            by_default(
                 "fraction",
                 Number,
-                Default(ParamValue::F(0.857)),
+                ParamValue::F(0.857),
                 "the share of objects",
             ),
             SCRAMBLE,

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use super::table::Kind::{Positive, Share};
-use super::table::Need::Required;
-use super::table::{LawDef, build, family_schema, param, read_expr};
+use super::table::{LawDef, build, family_schema, read_expr, required};
 use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::Node;
 use bucketload_core::payload::PayloadKind;
@@ -30,10 +29,9 @@ const LAWS: &[LawDef<PayloadKind>] = &[
     },
     LawDef {
         name: "compressible",
-        params: &[param(
+        params: &[required(
             "ratio",
             Positive,
-            Required,
             "the original size divided by the compressed size, 1 to 1000",
         )],
         doc: "Random bytes mixed with zeros so that a compressor reaches about this ratio",
@@ -47,10 +45,9 @@ const LAWS: &[LawDef<PayloadKind>] = &[
     },
     LawDef {
         name: "duplicate",
-        params: &[param(
+        params: &[required(
             "fraction",
             Share,
-            Required,
             "the share of objects with common content",
         )],
         doc: "Random bytes, but a share of the objects is byte-identical",

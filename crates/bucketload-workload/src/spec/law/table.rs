@@ -86,8 +86,27 @@ pub(crate) struct Param {
     pub(crate) doc: &'static str,
 }
 
-/// Shorthand for a row's parameters.
-pub(crate) const fn param(name: &'static str, kind: Kind, need: Need, doc: &'static str) -> Param {
+/// A parameter that must be given.
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Param {
+    param(name, kind, Need::Required, doc)
+}
+
+/// A parameter that may be left out.
+pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Param {
+    param(name, kind, Need::Optional, doc)
+}
+
+/// A parameter that is `value` if left out.
+pub(crate) const fn by_default(
+    name: &'static str,
+    kind: Kind,
+    value: ParamValue,
+    doc: &'static str,
+) -> Param {
+    param(name, kind, Need::Default(value), doc)
+}
+
+const fn param(name: &'static str, kind: Kind, need: Need, doc: &'static str) -> Param {
     Param {
         name,
         kind,

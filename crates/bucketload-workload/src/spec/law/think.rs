@@ -5,8 +5,7 @@ use std::fmt;
 use serde_json::json;
 
 use super::table::Kind::Time;
-use super::table::Need::Required;
-use super::table::{LawDef, build, family_schema, param, read_expr};
+use super::table::{LawDef, build, family_schema, read_expr, required};
 use crate::spec::decode::{Cx, Decode, json_schema_of};
 use crate::spec::node::{Node, Value};
 use crate::spec::quantity::Nanos;
@@ -28,13 +27,13 @@ const LAWS: &[LawDef<GapLaw>] = &[
     },
     LawDef {
         name: "constant",
-        params: &[param("time", Time, Required, "the pause")],
+        params: &[required("time", Time, "the pause")],
         doc: "Always the same pause",
         build: |v| Ok(constant(v[0].u())),
     },
     LawDef {
         name: "exponential",
-        params: &[param("mean", Time, Required, "the mean pause")],
+        params: &[required("mean", Time, "the mean pause")],
         doc: "Exponentially distributed pauses",
         build: |v| match v[0].u() {
             0 => Err((0, "the mean pause must be longer than 0".into())),
@@ -44,8 +43,8 @@ const LAWS: &[LawDef<GapLaw>] = &[
     LawDef {
         name: "uniform",
         params: &[
-            param("min", Time, Required, "the shortest pause"),
-            param("max", Time, Required, "the longest pause"),
+            required("min", Time, "the shortest pause"),
+            required("max", Time, "the longest pause"),
         ],
         doc: "Uniformly distributed pauses",
         build: |v| {

@@ -1,19 +1,13 @@
 //! The simple size laws as rows, and the natural bounds of each law.
 
 use crate::spec::law::table::Kind::{Bytes, Count, Flag, Number, Positive, SomeBytes, WholeBytes};
-use crate::spec::law::table::Need::{Default, Optional, Required};
-use crate::spec::law::table::{LawDef, Param, ParamValue, param};
+use crate::spec::law::table::{LawDef, Param, ParamValue, by_default, optional, required};
 use bucketload_core::plan::SizeKind;
 
 /// The parameters that every size law has in addition to its own.
 pub(super) const BOUNDS: [Param; 2] = [
-    param(
-        "min",
-        WholeBytes,
-        Optional,
-        "smaller sizes become this size",
-    ),
-    param("max", WholeBytes, Optional, "larger sizes become this size"),
+    optional("min", WholeBytes, "smaller sizes become this size"),
+    optional("max", WholeBytes, "larger sizes become this size"),
 ];
 
 /// Largest size of an unbounded law unless `max` is given: the largest object that S3 accepts in one PUT.
@@ -22,15 +16,15 @@ const UNBOUNDED_MAX: u64 = 5 << 30;
 pub(super) const LAWS: &[LawDef<SizeKind>] = &[
     LawDef {
         name: "const",
-        params: &[param("bytes", WholeBytes, Required, "the size")],
+        params: &[required("bytes", WholeBytes, "the size")],
         doc: "One size",
         build: |v| Ok(SizeKind::Const { bytes: v[0].u() }),
     },
     LawDef {
         name: "uniform",
         params: &[
-            param("a", WholeBytes, Required, "the smallest size"),
-            param("b", WholeBytes, Required, "the largest size"),
+            required("a", WholeBytes, "the smallest size"),
+            required("b", WholeBytes, "the largest size"),
         ],
         doc: "Every size from a to b with equal probability",
         build: |v| {
@@ -47,8 +41,8 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
     LawDef {
         name: "loguniform",
         params: &[
-            param("a", SomeBytes, Required, "the smallest size"),
-            param("b", SomeBytes, Required, "the largest size"),
+            required("a", SomeBytes, "the smallest size"),
+            required("b", SomeBytes, "the largest size"),
         ],
         doc: "exp(U(ln a, ln b))",
         build: |v| {
@@ -65,19 +59,13 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
     LawDef {
         name: "emg",
         params: &[
-            param("mu", Bytes, Required, "the mean of the Gaussian part"),
-            param(
+            required("mu", Bytes, "the mean of the Gaussian part"),
+            required(
                 "sigma",
                 SomeBytes,
-                Required,
                 "the standard deviation of the Gaussian part",
             ),
-            param(
-                "tau",
-                SomeBytes,
-                Required,
-                "the mean of the exponential part",
-            ),
+            required("tau", SomeBytes, "the mean of the exponential part"),
         ],
         doc: "Exponentially modified Gaussian: N(mu, sigma²) + Exp(mean tau)",
         build: |v| {
@@ -91,13 +79,8 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
     LawDef {
         name: "lognormal",
         params: &[
-            param("mu", Number, Required, "the mean of ln bytes"),
-            param(
-                "sigma",
-                Positive,
-                Required,
-                "the standard deviation of ln bytes",
-            ),
+            required("mu", Number, "the mean of ln bytes"),
+            required("sigma", Positive, "the standard deviation of ln bytes"),
         ],
         doc: "ln X ~ N(mu, sigma²)",
         build: |v| {
@@ -110,14 +93,9 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
     LawDef {
         name: "trunc-lognormal",
         params: &[
-            param("mu", Number, Required, "the mean of ln bytes"),
-            param(
-                "sigma",
-                Positive,
-                Required,
-                "the standard deviation of ln bytes",
-            ),
-            param("cap", SomeBytes, Required, "the largest size"),
+            required("mu", Number, "the mean of ln bytes"),
+            required("sigma", Positive, "the standard deviation of ln bytes"),
+            required("cap", SomeBytes, "the largest size"),
         ],
         doc: "Log-normal conditioned on X <= cap",
         build: |v| {
@@ -131,18 +109,13 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
     LawDef {
         name: "zipf",
         params: &[
-            param("n", Count, Required, "the number of ranks"),
-            param("s", Positive, Required, "the exponent"),
-            param(
-                "unit",
-                WholeBytes,
-                Default(ParamValue::U(1)),
-                "the bytes per rank",
-            ),
-            param(
+            required("n", Count, "the number of ranks"),
+            required("s", Positive, "the exponent"),
+            by_default("unit", WholeBytes, ParamValue::U(1), "the bytes per rank"),
+            by_default(
                 "align",
                 Flag,
-                Default(ParamValue::B(true)),
+                ParamValue::B(true),
                 "whether sizes are whole units (otherwise U{0..unit-1} is subtracted)",
             ),
         ],
@@ -160,19 +133,14 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
     LawDef {
         name: "zipf-mandelbrot",
         params: &[
-            param("n", Count, Required, "the largest k"),
-            param("s", Positive, Required, "the exponent"),
-            param("v", Positive, Required, "the shift"),
-            param(
-                "unit",
-                WholeBytes,
-                Default(ParamValue::U(1)),
-                "the bytes per rank",
-            ),
-            param(
+            required("n", Count, "the largest k"),
+            required("s", Positive, "the exponent"),
+            required("v", Positive, "the shift"),
+            by_default("unit", WholeBytes, ParamValue::U(1), "the bytes per rank"),
+            by_default(
                 "offset",
                 WholeBytes,
-                Default(ParamValue::U(0)),
+                ParamValue::U(0),
                 "the bytes added to every size",
             ),
         ],
@@ -191,9 +159,9 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
     LawDef {
         name: "bounded-pareto",
         params: &[
-            param("low", SomeBytes, Required, "the smallest size"),
-            param("high", SomeBytes, Required, "the largest size"),
-            param("a", Positive, Required, "the exponent"),
+            required("low", SomeBytes, "the smallest size"),
+            required("high", SomeBytes, "the largest size"),
+            required("a", Positive, "the exponent"),
         ],
         doc: "F(x) = (1-(low/x)^a)/(1-(low/high)^a)",
         build: |v| {

@@ -10,7 +10,7 @@
 
 /// Distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServiceLaw {
+pub(super) enum ServiceLaw {
     /// Exponentially distributed: M/M/1.
     Exponential,
     /// All equal: M/D/1.
@@ -19,8 +19,7 @@ pub enum ServiceLaw {
 
 /// P(response ≤ `t_s` seconds) for `arrivals_per_s` at a server of `service_per_s`; 0 for an unstable queue.
 /// For M/D/1 the terms of the sum alternate, so `t_s` may be at most 20 service times.
-#[must_use]
-pub fn response_cdf(law: ServiceLaw, arrivals_per_s: f64, service_per_s: f64, t_s: f64) -> f64 {
+fn response_cdf(law: ServiceLaw, arrivals_per_s: f64, service_per_s: f64, t_s: f64) -> f64 {
     if arrivals_per_s >= service_per_s || t_s <= 0.0 {
         return 0.0;
     }
@@ -48,8 +47,7 @@ pub fn response_cdf(law: ServiceLaw, arrivals_per_s: f64, service_per_s: f64, t_
 ///
 /// # Panics
 /// If `q` is not inside 0..1.
-#[must_use]
-pub fn capacity(law: ServiceLaw, service_per_s: f64, q: f64, bound_s: f64) -> Option<f64> {
+pub(super) fn capacity(law: ServiceLaw, service_per_s: f64, q: f64, bound_s: f64) -> Option<f64> {
     assert!(q > 0.0 && q < 1.0, "quantile {q} is outside 0..1");
     let meets = |rate: f64| response_cdf(law, rate, service_per_s, bound_s) >= q;
     let (mut low, mut high) = (service_per_s * 1e-9, service_per_s);

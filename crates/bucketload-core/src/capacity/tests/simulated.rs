@@ -1,9 +1,9 @@
 //! The search against queues of known capacity, in virtual time.
 
-use super::{
+use super::queue::{ServiceLaw, capacity};
+use crate::capacity::{
     Limit, Outcome, Purpose, Recovery, Search, Settings, Threshold, TrialFinding, TrialResult,
 };
-use crate::stats::queue::{ServiceLaw, capacity};
 use crate::stats::testing::Noise;
 
 /// A single-server queue; each trial starts with it empty.
