@@ -116,10 +116,8 @@ fn a_killed_preparation_goes_on_and_runs_measure_on_its_objects() {
     let told = place.run("--data first --incomplete --check 50 --out told --output json");
     // How much of what it reads is missing depends on when the other was killed, and so does the gate.
     assert!([0, 1].contains(&told.code), "exit code {}", told.code);
-    told.expect(
-        told.code,
-        &["50 objects of the data set were read", "is not complete"],
-    );
+    let read = format!("{} objects of the data set were read", there.min(50));
+    told.expect(told.code, &[&read, "is not complete"]);
 
     let rest = place.run("--data first --prepare-only --check 100 --out second --output json");
     rest.expect(
