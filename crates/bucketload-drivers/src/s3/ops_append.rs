@@ -118,14 +118,13 @@ impl S3Session {
             return if_absent(written).map(|_| done);
         }
         let object = number(request);
-        let known = ends.of(object);
-        let mut end = match known {
+        let mut end = match ends.of(object) {
             Some(end) => end,
             None => self.end_of(request, probe).await?,
         };
         let mut outcome = self.write_at(request, content, end, probe).await;
         let moved = |e: &OpError| e.kind == ErrorKind::Conflict;
-        if known.is_some() && outcome.as_ref().is_err_and(moved) {
+        if outcome.as_ref().is_err_and(moved) {
             end = self.end_of(request, probe).await?;
             outcome = self.write_at(request, content, end, probe).await;
         }

@@ -124,7 +124,7 @@ fn an_end_that_another_writer_moved_is_asked_for_again() {
 }
 
 #[test]
-fn another_writer_between_head_and_put_is_a_conflict() {
+fn another_writer_who_is_always_first_is_a_conflict() {
     run(async {
         let server = Responder::start(|r| match r.method.as_str() {
             "HEAD" => Answer::status(404, ""),
@@ -133,7 +133,7 @@ fn another_writer_between_head_and_put_is_a_conflict() {
         .await;
         let mut session = session(&server).await;
         let (done, sent) = append(&mut session, 10).await;
-        assert_eq!((done.unwrap_err().kind, sent), (ErrorKind::Conflict, 2));
+        assert_eq!((done.unwrap_err().kind, sent), (ErrorKind::Conflict, 4));
     });
 }
 
