@@ -91,8 +91,8 @@ pub fn text(result: &HpcResult) -> String {
 /// What each figure is, as the beginning of a sentence.
 pub(super) fn medians(repetitions: u32) -> String {
     match repetitions {
-        1 => "Each figure is from one run".to_owned(),
-        n => format!("Each figure is the median of {n} runs"),
+        1 => "One run per figure".to_owned(),
+        n => format!("Medians of {n} runs"),
     }
 }
 
