@@ -184,12 +184,15 @@ impl<C: 'static> Admin for EngineSession<C> {
         self.admin().await?.check_needs(bucket, needs).await
     }
 
-    async fn unlock_versions(
+    async fn delete_locked_versions(
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],
     ) -> Result<(), OpError> {
-        self.admin().await?.unlock_versions(bucket, versions).await
+        self.admin()
+            .await?
+            .delete_locked_versions(bucket, versions)
+            .await
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
