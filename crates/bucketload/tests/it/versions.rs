@@ -69,7 +69,7 @@ fn has_bucket(dir: &Path, server: &Serve) -> bool {
     let args = [
         "cleanup",
         "--target",
-        "s3://versioned",
+        "s3://versioned/p",
         "--endpoint-url",
         &url,
     ];
