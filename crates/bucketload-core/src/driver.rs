@@ -362,12 +362,12 @@ pub trait Admin {
         async { Ok(()) }
     }
 
-    /// Lifts legal holds and retention in governance mode from versions, so that they can be removed. Versions without a
-    /// lock are no error.
+    /// As [`Admin::delete_versions`], also for versions with a legal hold, which is lifted, or a retention in governance
+    /// mode, which is bypassed.
     ///
     /// # Errors
     /// The first failure.
-    fn unlock_versions(
+    fn delete_locked_versions(
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],

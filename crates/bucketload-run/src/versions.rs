@@ -41,14 +41,16 @@ pub(crate) async fn remove(
         let mut versions = page.versions;
         versions.retain(|version| own(&version.key));
         if !versions.is_empty() {
-            if locked
-                && let Err(error) = retry!(timeout_ns, session.unlock_versions(bucket, &versions))
-            {
-                return keep(options, report, &error);
-            }
-            match retry!(timeout_ns, session.delete_versions(bucket, &versions)) {
-                Ok(()) => report.versions += versions.len() as u64,
-                Err(error) => return keep(options, report, &error),
+            // Locked versions take two requests each, and all of them together one timeout.
+            for versions in versions.chunks(if locked { 50 } else { 1000 }) {
+                let removed = match locked {
+                    true => retry!(timeout_ns, session.delete_locked_versions(bucket, versions)),
+                    false => retry!(timeout_ns, session.delete_versions(bucket, versions)),
+                };
+                match removed {
+                    Ok(()) => report.versions += versions.len() as u64,
+                    Err(error) => return keep(options, report, &error),
+                }
             }
         }
         if page.next.is_none() || page.next == after {

@@ -335,10 +335,10 @@ async fn remove_versions(
         let mut versions = page.versions;
         versions.retain(|version| version.key.starts_with(prefix));
         if !versions.is_empty() {
-            if locks {
-                persist!(session.unlock_versions(bucket, &versions))?;
+            match locks {
+                true => persist!(session.delete_locked_versions(bucket, &versions))?,
+                false => persist!(session.delete_versions(bucket, &versions))?,
             }
-            persist!(session.delete_versions(bucket, &versions))?;
             removed += versions.len();
         }
         if page.next.is_none() || page.next == after {

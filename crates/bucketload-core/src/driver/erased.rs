@@ -373,8 +373,8 @@ pub trait AdminCalls {
         bucket: &'a str,
         versions: &'a [KeyVersion],
     ) -> Boxed<'a, ()>;
-    /// As [`Admin::unlock_versions`].
-    fn unlock_versions<'a>(
+    /// As [`Admin::delete_locked_versions`].
+    fn delete_locked_versions<'a>(
         &'a mut self,
         bucket: &'a str,
         versions: &'a [KeyVersion],
@@ -456,12 +456,12 @@ impl<A: Admin> AdminCalls for A {
         Box::pin(Admin::delete_versions(self, bucket, versions))
     }
 
-    fn unlock_versions<'a>(
+    fn delete_locked_versions<'a>(
         &'a mut self,
         bucket: &'a str,
         versions: &'a [KeyVersion],
     ) -> Boxed<'a, ()> {
-        Box::pin(Admin::unlock_versions(self, bucket, versions))
+        Box::pin(Admin::delete_locked_versions(self, bucket, versions))
     }
 
     fn abort_uploads<'a>(&'a mut self, bucket: &'a str, prefix: &'a str) -> Boxed<'a, u64> {

@@ -62,8 +62,10 @@ pub struct Quirks {
     pub acl: Expect,
     /// Attributes of objects.
     pub attributes: Expect,
-    /// Whether the server respects the condition of delete-if-match. Otherwise the deletion of nothing succeeds.
-    pub delete_if_match: bool,
+    /// Deleting an object on the condition that it exists (`If-Match: *`).
+    pub delete_if_match: Expect,
+    /// The same where there is none. It works on servers that ignore the condition.
+    pub delete_if_match_absent: Expect,
     /// Minimum size of all parts of a multipart upload except the last, in bytes; 0 for none.
     pub min_part: u64,
     /// Copying a range of an object as a part.
@@ -122,7 +124,8 @@ impl Default for Quirks {
             locks: Expect::Works,
             acl: Expect::Works,
             attributes: Expect::Works,
-            delete_if_match: true,
+            delete_if_match: Expect::Works,
+            delete_if_match_absent: Expect::Fails(&[ErrorKind::NotFound, ErrorKind::Conflict]),
             min_part: 5 << 20,
             part_copy: Expect::Works,
             list_uploads: Expect::Works,
@@ -178,6 +181,7 @@ impl Quirks {
                 ..s3
             },
             "minio" => Self {
+                delete_if_match_absent: Expect::Works,
                 double_slash: REJECTED,
                 dot_segment: REJECTED,
                 dot_dot_segment: REJECTED,
@@ -185,6 +189,9 @@ impl Quirks {
                 ..s3
             },
             "versitygw" => Self {
+                acl: UNSUPPORTED,
+                // It takes `*` for an entity tag.
+                delete_if_match: CONFLICT,
                 below_object: CONFLICT,
                 trailing_slash: REJECTED,
                 longer_key: Expect::Works,
@@ -192,6 +199,9 @@ impl Quirks {
                 ..s3
             },
             "s3proxy" => Self {
+                versions: UNSUPPORTED,
+                locks: UNSUPPORTED,
+                delete_if_match_absent: Expect::Works,
                 dot_dot_segment: SERVER,
                 trailing_slash: Expect::Fails(&[ErrorKind::Corrupt]),
                 below_object: SERVER,

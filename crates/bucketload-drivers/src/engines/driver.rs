@@ -179,8 +179,15 @@ impl<C: 'static> Admin for EngineSession<C> {
         self.admin().await?.check_needs(bucket, needs).await
     }
 
-    async fn unlock_versions(&mut self, bucket: &str, versions: &[KeyVersion]) -> OpResult<()> {
-        self.admin().await?.unlock_versions(bucket, versions).await
+    async fn delete_locked_versions(
+        &mut self,
+        bucket: &str,
+        versions: &[KeyVersion],
+    ) -> OpResult<()> {
+        self.admin()
+            .await?
+            .delete_locked_versions(bucket, versions)
+            .await
     }
 
     async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {

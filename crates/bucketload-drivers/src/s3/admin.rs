@@ -108,12 +108,12 @@ impl Admin for S3Session {
         self.remove_versions(bucket, versions).await
     }
 
-    async fn unlock_versions(
+    async fn delete_locked_versions(
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],
     ) -> Result<(), OpError> {
-        self.lift_locks(bucket, versions).await
+        self.remove_locked(bucket, versions).await
     }
 
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {

@@ -6,7 +6,7 @@ use bucketload_core::op::BucketNeeds;
 use bucketload_core::record::Probe;
 
 use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete};
-use super::ops_lock::{HOLD_OFF, NO_RETENTION};
+use super::ops_lock::HOLD_OFF;
 use super::prepare::S3Call;
 use super::session::S3Session;
 use crate::http::answer::{MAX_DOCUMENT, unreadable};
@@ -17,7 +17,7 @@ use bucketload_s3::canonical::Header;
 use bucketload_s3::encode;
 use bucketload_s3::xml;
 
-/// Allows to shorten a retention in governance mode.
+/// Allows the removal of a version despite its retention in governance mode.
 const BYPASS: [Header<'static>; 1] = [Header {
     name: "x-amz-bypass-governance-retention",
     value: b"true",
@@ -152,29 +152,28 @@ impl S3Session {
         Ok(found)
     }
 
-    /// Lifts legal holds and retention in governance mode.
-    pub(super) async fn lift_locks(
+    /// Lifts the legal hold of each version and removes it, whatever its retention in governance mode.
+    pub(super) async fn remove_locked(
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],
     ) -> Result<(), OpError> {
         for version in versions {
-            for (name, document) in [("legal-hold", HOLD_OFF), ("retention", NO_RETENTION)] {
-                let mut query = Vec::new();
-                query.parameter(name, "");
-                query.parameter("versionId", &version.version);
-                let call = S3Call::new("PUT", bucket, &version.key).query(&query);
-                let call = match name {
-                    "retention" => call.headers(&BYPASS),
-                    _ => call,
-                };
-                let mut request = self.prepare(&call.document(document));
-                match self.settle(&mut request).await {
-                    // Delete markers have no locks.
-                    Err(error) if error.kind == ErrorKind::Unsupported => {}
-                    other => ignore_missing(other)?,
-                }
+            let mut query = Vec::new();
+            query.parameter("legal-hold", "");
+            query.parameter("versionId", &version.version);
+            let call = S3Call::new("PUT", bucket, &version.key).query(&query);
+            let mut request = self.prepare(&call.document(HOLD_OFF));
+            match self.settle(&mut request).await {
+                // Delete markers have no locks.
+                Err(error) if error.kind == ErrorKind::Unsupported => {}
+                other => ignore_missing(other)?,
             }
+            let mut query = Vec::new();
+            query.parameter("versionId", &version.version);
+            let call = S3Call::new("DELETE", bucket, &version.key).query(&query);
+            let mut request = self.prepare(&call.headers(&BYPASS));
+            ignore_missing(self.settle(&mut request).await)?;
         }
         Ok(())
     }

@@ -128,9 +128,14 @@ fn kind_of(status: u16, document: &ErrorDocument) -> ErrorKind {
         | "InvalidSecurity"
         | "NotSignedUp" => return ErrorKind::Auth,
         "NotImplemented" | "MethodNotAllowed" => return ErrorKind::Unsupported,
-        "NoSuchKey" | "NoSuchBucket" | "NoSuchUpload" | "NoSuchVersion" | "NoSuchTagSet" => {
-            return ErrorKind::NotFound;
-        }
+        "NoSuchKey"
+        | "NoSuchBucket"
+        | "NoSuchUpload"
+        | "NoSuchVersion"
+        | "NoSuchTagSet"
+        // MinIO reports this with status 400.
+        | "NoSuchObjectLockConfiguration"
+        | "ObjectLockConfigurationNotFoundError" => return ErrorKind::NotFound,
         // Another writer came first.
         "InvalidWriteOffset" => return ErrorKind::Conflict,
         // The object is archived: the caller is authorized, but the request cannot be served.

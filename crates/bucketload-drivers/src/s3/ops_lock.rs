@@ -35,9 +35,6 @@ pub(super) const HOLD_ON: &[u8] = b"<LegalHold xmlns=\"http://s3.amazonaws.com/d
     <Status>ON</Status></LegalHold>";
 pub(super) const HOLD_OFF: &[u8] = b"<LegalHold xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
     <Status>OFF</Status></LegalHold>";
-/// Removes a retention.
-pub(super) const NO_RETENTION: &[u8] =
-    b"<Retention xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"></Retention>";
 
 impl S3Session {
     /// PutObjectRetention in governance mode, which the clean-up can lift, until `count` days from now.

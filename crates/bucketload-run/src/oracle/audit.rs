@@ -60,7 +60,8 @@ impl Audit {
 }
 
 /// Why a key is not judged whose history is unknown.
-const GIVEN_UP: &str = "whose history is unclear (too many writes of unknown outcome)";
+const GIVEN_UP: &str =
+    "whose history is unclear (many writes of unknown outcome, copies, or removed versions)";
 /// Why a key is not read after the run was aborted.
 pub(super) const ABORTED: &str = "not reached before the run was aborted";
 
