@@ -87,5 +87,5 @@ pub use ownership::{MARKER, Marker, prefix_in_workload_buckets, read_marker};
 pub use phase::PhaseSummary;
 pub use prepared::{DataSet, JOURNAL, Purpose};
 pub use rank_agreement::{RankAgreement, Reached};
-pub use run::{RunEnd, discard, run};
+pub use run::{RunEnd, discard, run, run_calibrated};
 pub use stop::{StopHandle, StopLevel};
