@@ -16,7 +16,7 @@ use crate::http::per_thread;
 use crate::http::session::HttpSession as _;
 use crate::http::{ConfigError, Endpoint, opaque_debug};
 
-use super::config::{API_VERSION, Auth, AzureConfig, ContentChecksum};
+use super::config::{Auth, AzureConfig, ContentChecksum};
 use super::head::HeadWriter;
 use super::session::AzureSession;
 
@@ -109,7 +109,7 @@ impl Driver for AzureDriver {
             "azblob",
             vec![
                 ("account", config.account.clone()),
-                ("api version", API_VERSION.to_owned()),
+                ("api version", config.api_version.clone()),
                 ("signing", signing.to_owned()),
                 ("checksum", checksum.to_owned()),
             ],

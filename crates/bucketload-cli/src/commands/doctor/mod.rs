@@ -1,14 +1,16 @@
 //! `bucketload doctor`: examines a target and says what differs.
 //!
 //! The driver examines the way to its service, and what only it can ask for (`Descriptor::doctor`). Drivers without
-//! checks of their own are examined through their sessions (`operations`). `report` prints the findings.
+//! checks of their own are examined through their sessions (`operations`). `client` says what this machine could drive,
+//! `report` prints the findings.
 
+mod client;
 mod operations;
 mod report;
 
 use bucketload_run::{Leftovers, MARKER, Marker};
-use bucketload_target::doctor::{Examination, Examined, Finding, State};
-use bucketload_target::{Descriptor, OpenRequest};
+use bucketload_target::doctor::{Examination, Examined, Finding, State, room};
+use bucketload_target::{Descriptor, Flag, OpenRequest};
 use tokio::task::LocalSet;
 
 use crate::cli::doctor::DoctorArgs;
@@ -19,7 +21,7 @@ use crate::connection::{Connection, target_of};
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
-use crate::target::Target;
+use crate::target::{Api, Target};
 use crate::{dialect, leftover, named, setup, signals};
 use report::Report;
 
@@ -65,29 +67,57 @@ pub(crate) fn execute(args: &DoctorArgs) -> Result<Exit, Failure> {
         marker: &marker,
         marker_body: &marker_body,
         create_bucket: args.create_bucket || !matches!(target, Target::Service { .. }),
+        repairs: &[],
         findings: Vec::new(),
         left: Vec::new(),
     };
-    let cleanup = examine(&target, &flags, &mut exam, &id)?;
+    let cleanup = examine(&target, &flags, &mut exam, (&id, !args.no_calibration))?;
     let report = Report::new(&url, &exam, cleanup);
     let dialect = dialect::write(&url, &exam.findings);
+    let nothing = nothing_to_write(&target, &exam.findings);
     let text = match args.json {
         true => report.json(),
-        false => report.text(&dialect, args.write_dialect.is_none()),
+        false => report.text(&dialect, args.write_dialect.is_none() && nothing.is_none()),
     };
     print(text.as_bytes())?;
-    if let Some(path) = &args.write_dialect {
-        files::write(path, &dialect)?;
+    match (&args.write_dialect, nothing) {
+        (Some(path), Some(why)) => {
+            eprintln!("bucketload: {} is not written: {why}", path.display());
+        }
+        (Some(path), None) => files::write(path, &dialect)?,
+        (None, _) => {}
     }
     Ok(report.exit())
 }
 
-/// Examines `target`; returns the command that removes what is left, if any.
+/// Why a dialect of `target` would say nothing: no setting of its driver may stand in one, and no operation is refused.
+fn nothing_to_write(target: &Target, findings: &[Finding]) -> Option<String> {
+    if target.is_embedded() {
+        return Some("an embedded server takes no dialect".to_owned());
+    }
+    let driver = match target {
+        Target::Service { api, .. } => api.descriptor(),
+        _ => Api::files().descriptor(),
+    };
+    let holds = |f: &Finding| f.setting.is_some() || !f.refuses.is_empty();
+    let empty = driver.dialect.is_empty()
+        && !findings
+            .iter()
+            .any(|f| f.state == State::Differs && holds(f));
+    empty.then(|| {
+        format!(
+            "{}:// has no settings that a dialect may hold, and no operation is refused here",
+            driver.scheme()
+        )
+    })
+}
+
+/// Examines `target` as `id`, and this client too if it `calibrates`; returns the command that removes what is left, if any.
 fn examine(
     target: &Target,
     flags: &TargetArgs,
     exam: &mut Examination<'_>,
-    id: &str,
+    (id, calibrates): (&str, bool),
 ) -> Result<Option<String>, Failure> {
     // An embedded server has to be started first; a service is examined even if its driver cannot be opened.
     let embedded = match target.is_embedded() {
@@ -115,15 +145,32 @@ fn examine(
         Some(examined) => examined.unwrap_or(Examined::All),
         None => return Ok(None),
     };
-    if examined == Examined::Way && !exam.has_failed() {
-        let opened = Connection::open(target.clone(), flags, &LoadArgs::default());
+    if !exam.has_failed() {
+        let opened = match embedded {
+            Some(connection) => Ok(connection),
+            None => Connection::open(target.clone(), flags, &LoadArgs::default()),
+        };
         let Some(connection) = unusable(opened, exam, "open")? else {
             return Ok(None);
         };
-        let runtime = signals::runtime().or_aborted()?;
-        let examining = operations::examine(&connection.driver, exam);
-        LocalSet::new().block_on(&runtime, examining);
-        runtime.shutdown_background();
+        if examined == Examined::Way {
+            let reopen = |flag: &'static Flag, value: &str| {
+                let mut flags = flags.clone();
+                // What the user has chosen stays.
+                (!flags.settings.has(flag)).then(|| flags.settings.set(flag, [value]))?;
+                let opened = Connection::open(target.clone(), &flags, &LoadArgs::default());
+                Some(opened.ok()?.driver)
+            };
+            let runtime = signals::runtime().or_aborted()?;
+            let examining = operations::examine(&connection.driver, exam, &reopen);
+            LocalSet::new().block_on(&runtime, examining);
+            runtime.shutdown_background();
+        } else {
+            exam.findings.push(room(None));
+        }
+        if calibrates && !exam.has_failed() {
+            exam.findings.push(client::measure(&connection)?);
+        }
     }
     let removing = leftover::flags(target, flags);
     Ok(match leftover::of(target, &removing, id) {

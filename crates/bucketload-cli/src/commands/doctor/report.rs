@@ -39,13 +39,20 @@ impl<'a> Report<'a> {
             let found = findings.iter().filter(move |f| f.state == state);
             found.map(|f| f.id).collect::<Vec<_>>()
         };
+        let mut differs = findings.iter().filter(|f| f.state == State::Differs);
+        let holds = differs.any(|f| f.setting.is_some() || !f.refuses.is_empty());
         let (failed, differing) = (ids(State::Failed), ids(State::Differs));
         let (readiness, summary) = match (&failed[..], &differing[..]) {
             ([], []) => (Readiness::Ready, "READY: a run works here as is".to_owned()),
             ([], _) => (
                 Readiness::ReadyWithDialect,
                 format!(
-                    "READY with this dialect: {} {}",
+                    "READY{} {} {}",
+                    if holds {
+                        " with this dialect:"
+                    } else {
+                        ", but not all is as it should be:"
+                    },
                     differing.join(", "),
                     if differing.len() == 1 {
                         "differs"
