@@ -198,6 +198,8 @@ pub struct Room {
     pub total_bytes: Option<u64>,
     /// Objects that can still be created.
     pub free_objects: Option<u64>,
+    /// Volumes, of a size that only the store knows, that are free.
+    pub free_volumes: Option<u64>,
     /// Whose room it is: `the cluster`; or why it is not known.
     pub of: String,
 }

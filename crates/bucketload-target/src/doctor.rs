@@ -128,7 +128,8 @@ pub fn room(room: Option<&Room>) -> Finding {
         None => about(free),
     });
     let objects = room.free_objects.map(|free| format!("{free} objects"));
-    let parts: Vec<String> = bytes.into_iter().chain(objects).collect();
+    let volumes = room.free_volumes.map(|free| format!("{free} volumes"));
+    let parts: Vec<String> = bytes.into_iter().chain(objects).chain(volumes).collect();
     if parts.is_empty() {
         return Finding::new("room", ASKED, State::NotTried, room.of.clone());
     }
@@ -217,4 +218,53 @@ pub const fn no_doctor(
     _: &mut Examination<'_>,
 ) -> Result<Examined, OpenError> {
     Ok(Examined::Way)
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::driver::Room;
+
+    use super::{Finding, State, judge_connections, room};
+
+    #[test]
+    fn room_is_told_as_far_as_it_is_known() {
+        let of = |free_bytes, free_objects| Room {
+            free_bytes,
+            total_bytes: Some(3 << 40),
+            free_objects,
+            of: "the quota".to_owned(),
+            ..Room::default()
+        };
+        let much = room(Some(&of(Some(3 << 39), Some(70_000))));
+        assert_eq!(much.state, State::Ok);
+        assert_eq!(
+            much.found,
+            "1.5 TiB of 3.0 TiB and 70000 objects free: the quota"
+        );
+        for little in [of(Some(1 << 20), None), of(Some(1 << 40), Some(3))] {
+            assert_eq!(room(Some(&little)).state, State::Differs, "{little:?}");
+        }
+        let unknown = Room {
+            of: "nobody says".to_owned(),
+            ..Room::default()
+        };
+        let unknown = room(Some(&unknown));
+        assert_eq!(
+            (unknown.state, &*unknown.found),
+            (State::NotTried, "nobody says")
+        );
+        assert_eq!(room(None).state, State::NotTried);
+    }
+
+    #[test]
+    fn connections_are_judged_by_most_of_the_operations() {
+        let judged = |state, kept, closed| {
+            let mut finding = Finding::new("keep-alive", "", state, "");
+            judge_connections(&mut finding, kept, closed);
+            finding.state
+        };
+        assert_eq!(judged(State::Differs, 20, 1), State::Ok);
+        assert_eq!(judged(State::Ok, 1, 20), State::Differs);
+        assert_eq!(judged(State::Differs, 5, 1), State::Differs, "too few");
+    }
 }

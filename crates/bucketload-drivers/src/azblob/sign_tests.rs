@@ -1,5 +1,5 @@
-use crate::azblob::API_VERSION;
 use super::{Field, Param, SignedParts, Signer, decode_key, push_string_to_sign};
+use crate::azblob::API_VERSION;
 
 /// The key of the emulator's account, which is public ("Use the Azurite emulator").
 const KEY: &str =

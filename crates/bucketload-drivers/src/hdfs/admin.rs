@@ -188,6 +188,7 @@ impl Admin for HdfsSession {
                 }
                 _ => "the directory's quota".to_owned(),
             },
+            ..Room::default()
         }))
     }
 

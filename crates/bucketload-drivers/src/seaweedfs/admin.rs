@@ -179,9 +179,8 @@ impl Admin for SeaweedSession {
         })
         .map_err(|e| unreadable("topology", e))?;
         Ok(free.zip(most).map(|(free, most)| Room {
-            of: format!(
-                "{free} of {most} volumes are free; each takes what the master's -volumeSizeLimitMB says"
-            ),
+            free_volumes: Some(free),
+            of: format!("the master has {most}, and each takes what its -volumeSizeLimitMB says"),
             ..Room::default()
         }))
     }

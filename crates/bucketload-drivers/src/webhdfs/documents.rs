@@ -88,8 +88,8 @@ pub(super) fn cluster_room(body: &[u8]) -> Result<Room, OpError> {
     Ok(Room {
         free_bytes: Some(status.remaining),
         total_bytes: Some(status.capacity),
-        free_objects: None,
         of: "the cluster's disks; a file takes its size times its replication".to_owned(),
+        ..Room::default()
     })
 }
 

@@ -150,6 +150,7 @@ impl Bench {
             // Some file systems have no fixed number of files.
             free_objects: (about.f_files > 0).then_some(about.f_favail),
             of: "the file system; each object takes a file (inode)".to_owned(),
+            ..Room::default()
         })
     }
 

@@ -521,6 +521,18 @@ fn services_other_than_s3_are_examined_operation_by_operation() {
         assert!(report["left"].is_null(), "{target}: {report:#}");
         assert!(objects(dir.path()).is_empty());
     }
+    let master = format!("http://{}", seaweed.master);
+    let more = ["--seaweedfs-mode", "master", "--endpoint-url", &master];
+    let report = examine_service("seaweedfs://ids/p", &[], &more).json();
+    let room = check(&report, "room");
+    assert_eq!(room["state"], "ok", "{report:#}");
+    assert!(
+        room["found"]
+            .as_str()
+            .unwrap()
+            .starts_with("5 volumes free: the master has 9"),
+        "{room}"
+    );
     assert!(gcs.names("desk").is_empty());
     assert_eq!(swift.names("desk"), None);
 }
