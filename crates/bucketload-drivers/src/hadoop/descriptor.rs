@@ -85,6 +85,9 @@ pub static HDFS: Descriptor = Descriptor {
         if config.name_nodes == 1 {
             let url = config.url.replacen("hdfs://", "http://", 1);
             doctor::reach(&[Endpoint::parse(&url, "the name node")?], exam)?;
+            for finding in &mut exam.findings {
+                finding.remedy = finding.remedy.replace(&url, &config.url);
+            }
         }
         Ok(Examined::Way)
     },

@@ -414,13 +414,16 @@ fn check<'r>(report: &'r Value, id: &str) -> &'r Value {
     found.unwrap_or_else(|| panic!("no check {id}: {report:#}"))
 }
 
+/// A target, the environment that names its service, and checks that work there.
+type Service<'a> = (&'a str, Vec<(&'a str, String)>, &'a [&'a str]);
+
 #[test]
 fn services_other_than_s3_are_examined_operation_by_operation() {
     let swift = FakeSwift::start();
     let (gcs, seaweed) = (FakeGcs::start(|_| true), FakeSeaweed::start());
     let hdfs = FakeWebHdfs::start(Behaviour::default());
     let auth = format!("http://{}/auth/v1.0", swift.address);
-    let services: [(&str, Vec<(&str, String)>, &[&str]); 5] = [
+    let services: [Service<'_>; 5] = [
         (
             "swift://desk/p",
             vec![
