@@ -172,15 +172,16 @@ pub async fn dial(
     address: &str,
     deadline: Duration,
 ) -> Result<(), AgentsError> {
-    let link = call_until(address, &options.access, deadline).await?;
+    let link = call_until(address, &options.access, deadline, &|_| {}).await?;
     Session::new(options, link).serve().await
 }
 
-/// Calls `address` until somebody answers, for at most `deadline`.
+/// Calls `address` until somebody answers, for at most `deadline`. `failed` hears why an attempt failed.
 pub(crate) async fn call_until(
     address: &str,
     access: &Access,
     deadline: Duration,
+    failed: &(dyn Fn(&str) + Sync),
 ) -> Result<Link, AgentsError> {
     let begun = tokio::time::Instant::now();
     loop {
@@ -193,6 +194,7 @@ pub(crate) async fn call_until(
             Ok(Err(other)) => other.message().to_owned(),
             Err(_) => "no answer within 10 s".to_owned(),
         };
+        failed(&error);
         if begun.elapsed() + Duration::from_millis(300) > deadline {
             return Err(AgentsError::aborted(format!(
                 "{address} could not be reached within {} s: {error}",

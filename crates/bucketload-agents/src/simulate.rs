@@ -69,7 +69,7 @@ pub fn interval() -> Interval {
 /// # Errors
 /// When the coordinator cannot be reached or ends the session without `Bye`.
 pub async fn agent(address: &str, access: &Access) -> Result<(), AgentsError> {
-    let mut link = call_until(address, access, Duration::from_secs(60)).await?;
+    let mut link = call_until(address, access, Duration::from_secs(60), &|_| {}).await?;
     let out = link.out.clone();
     say(
         &out,

@@ -178,11 +178,9 @@ impl Connection {
 
 /// The settings of a service or file system and where they came from, for the result.
 fn origins(target: &Target, settings: &Settings) -> Vec<SettingOrigin> {
-    let known = drivers::ask(target, settings, None, |driver, request| {
-        (driver.origins)(request)
-    });
     // The target is open by now, so there is nothing left to refuse.
-    let known = known.ok().flatten().unwrap_or_default().into_iter();
+    let known = drivers::origins(target, settings).unwrap_or_default();
+    let known = known.into_iter();
     let shown = known.map(|origin| SettingOrigin {
         name: origin.name.to_owned(),
         // Results are passed on; who asked is nobody's business.

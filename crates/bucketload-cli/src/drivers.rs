@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use bucketload_core::driver::AnyDriver;
 use bucketload_results::compare::Meaning;
 use bucketload_target::{
-    Descriptor, Flag, OpenError, OpenRequest, Registry, Scope, Service, Settings, flags,
+    Descriptor, Flag, OpenError, OpenRequest, Origin, Registry, Scope, Service, Settings, flags,
     no_directory,
 };
 
@@ -104,6 +104,17 @@ pub(crate) fn ask<T>(
         files: local_files(settings)?,
     };
     Ok(Some(call(driver, &request)?))
+}
+
+/// The effective settings of `target`, and where each comes from; empty without a registered driver.
+///
+/// # Errors
+/// As [`ask`].
+pub(crate) fn origins(target: &Target, settings: &Settings) -> Result<Vec<Origin>, Failure> {
+    let origins = ask(target, settings, None, |driver, request| {
+        (driver.origins)(request)
+    })?;
+    Ok(settings.trace(origins.unwrap_or_default()))
 }
 
 /// The driver of the directory that COSBench's `localwrite` writes to, if the settings name one. A coordinator, which

@@ -18,7 +18,9 @@ use bucketload_results::failing::Failing;
 use bucketload_results::oplog::{OpLogFacts, OpLogFormat};
 use bucketload_results::result::{NodeBalance, RunResult};
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_verdict};
-use bucketload_run::{RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run};
+use bucketload_run::{
+    RunError, RunOptions, StopHandle, StopHook, StopLevel, calibrate, run_calibrated,
+};
 
 use crate::advice;
 use crate::cli::run::LoadArgs;
@@ -60,7 +62,7 @@ pub(crate) struct Job {
 pub(crate) enum Ceiling {
     /// Not measured.
     Skip,
-    /// Measured before the run, with the schedule of this phase.
+    /// Measured before the first load, with the schedule of this phase.
     Measure(usize),
     /// Known from an earlier run with the same schedule.
     Known(Calibration),
@@ -139,10 +141,7 @@ impl Job {
         stop: &StopHandle,
     ) -> Result<(Done, Exit), Failure> {
         let mut live = Live::new(&self.plan, self.quiet);
-        live.status(match self.ceiling {
-            Ceiling::Measure(_) => "calibrating this client",
-            Ceiling::Skip | Ceiling::Known(_) => "connecting to the target",
-        });
+        live.begin(matches!(self.ceiling, Ceiling::Measure(_)));
         self.manifest.driver = driver.facts();
         if self.options.before_measuring.is_some() {
             let how = "emptied before each measured phase";
@@ -196,23 +195,22 @@ impl Job {
             for message in self.notes {
                 sinks.event(&Event::Warning { message });
             }
-            let calibration = match self.ceiling {
-                Ceiling::Skip => Ok(None),
-                Ceiling::Known(known) => Ok(Some(known)),
-                Ceiling::Measure(phase) => match &self.options.remote {
-                    Some(remote) => remote.borrow_mut().calibrate(phase, stop),
-                    None => {
-                        let null = drivers::null();
-                        calibrate(&null, &self.plan, phase, &self.options, stop).map(Some)
-                    }
-                },
-            };
-            calibration.and_then(|calibration| {
+            let (plan, options) = (&self.plan, &self.options);
+            let mut calibrate = |sink: &mut dyn RunSink| {
+                let calibration = match self.ceiling {
+                    Ceiling::Skip => None,
+                    Ceiling::Known(known) => Some(known),
+                    Ceiling::Measure(phase) => match &options.remote {
+                        Some(remote) => remote.borrow_mut().calibrate(phase, stop)?,
+                        None => Some(calibrate(&drivers::null(), plan, phase, options, stop)?),
+                    },
+                };
                 if let Some(calibration) = calibration {
-                    sinks.event(&Event::Calibrated(calibration));
+                    sink.event(&Event::Calibrated(calibration));
                 }
-                run(driver, &self.plan, &self.options, &mut sinks, stop)
-            })
+                Ok(())
+            };
+            run_calibrated(driver, plan, options, &mut sinks, stop, &mut calibrate)
         };
         live.finish();
         // Tells the agents that the run is over.
@@ -294,9 +292,9 @@ impl RunSink for Measured {
     }
 }
 
-/// Removes the run directory of a refused run, which would stand in the way of the next attempt. Keeps the directory
+/// Removes the directory of a refused run, which would stand in the way of the next attempt. Keeps the directory
 /// itself if it `existed` before, which was then empty, and `bucketload-runs` if it has other runs.
-fn forget(out: &Path, existed: bool) -> std::io::Result<()> {
+pub(crate) fn forget(out: &Path, existed: bool) -> std::io::Result<()> {
     std::fs::remove_dir_all(out)?;
     if existed {
         return std::fs::create_dir(out);
@@ -309,6 +307,28 @@ fn forget(out: &Path, existed: bool) -> std::io::Result<()> {
         let _ = std::fs::remove_dir(parent);
     }
     Ok(())
+}
+
+/// As [`forget`], for a directory of several runs, but only if no file other than those called `known` is in it: nothing
+/// that was measured is removed.
+pub(crate) fn forget_hollow(dir: &Path, existed: bool, known: &[&str]) -> std::io::Result<()> {
+    fn is_hollow(dir: &Path, known: &[&str]) -> std::io::Result<bool> {
+        for entry in dir.read_dir()? {
+            let entry = entry?;
+            let hollow = match entry.file_type()?.is_dir() {
+                true => is_hollow(&entry.path(), known)?,
+                false => known.iter().any(|name| entry.file_name() == *name),
+            };
+            if !hollow {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+    match dir.is_dir() && is_hollow(dir, known)? {
+        true => forget(dir, existed),
+        false => Ok(()),
+    }
 }
 
 /// The hook that ends phases before their limits: once they have measured as precisely as their stopping rule asks, or

@@ -28,6 +28,8 @@ pub(crate) struct Live {
     /// Number of lines of the last drawing, which are above the cursor.
     drawn: usize,
     failures: u32,
+    /// Whether the calibration is still to come.
+    calibrates: bool,
 }
 
 impl Live {
@@ -46,7 +48,17 @@ impl Live {
             mode,
             drawn: 0,
             failures: 0,
+            calibrates: false,
         }
+    }
+
+    /// Says that the run begins, and `calibrates` this client once the target has answered.
+    pub(crate) fn begin(&mut self, calibrates: bool) {
+        self.calibrates = calibrates;
+        self.status(match calibrates {
+            true => "connecting to the target, then calibrating this client",
+            false => "connecting to the target",
+        });
     }
 
     /// Prints a message above the progress.
@@ -58,7 +70,7 @@ impl Live {
     }
 
     /// On a terminal, says what happens before the first interval.
-    pub(crate) fn status(&mut self, what: &str) {
+    fn status(&mut self, what: &str) {
         if self.mode == Mode::Terminal {
             self.erase();
             eprintln!("bucketload: {what} ...");
@@ -109,7 +121,11 @@ impl RunSink for Live {
                     self.say("further failures are in the run directory (events.jsonl)");
                 }
             }
-            Event::Calibrated(_) => self.status("connecting to the target"),
+            Event::Calibrated(_) => {
+                self.calibrates = false;
+                self.status("starting the load");
+            }
+            Event::PhaseEnded { .. } if self.calibrates => self.status("calibrating this client"),
             Event::PhaseStarted { .. } if self.mode == Mode::Terminal => self.draw(),
             _ => {}
         }

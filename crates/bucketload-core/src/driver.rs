@@ -258,6 +258,21 @@ pub struct VersionPage {
     pub next: Option<KeyVersion>,
 }
 
+/// The room that a store has left, as far as it says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that can still be written.
+    pub free_bytes: Option<u64>,
+    /// Bytes that it holds at most.
+    pub total_bytes: Option<u64>,
+    /// Objects that can still be created.
+    pub free_objects: Option<u64>,
+    /// Volumes, of a size that only the store knows, that are free.
+    pub free_volumes: Option<u64>,
+    /// Whose room it is: `the cluster`; or why it is not known.
+    pub of: String,
+}
+
 /// Untimed calls of the control plane: preflight, ownership markers, clean-up. They may allocate and are never part of
 /// a measurement.
 pub trait Admin {
@@ -374,6 +389,15 @@ pub trait Admin {
     ) -> impl Future<Output = Result<(), OpError>> {
         let _ = (bucket, versions);
         async { Ok(()) }
+    }
+
+    /// The room left for objects in the bucket; `None` if the store's interface has no call for that.
+    ///
+    /// # Errors
+    /// As the store says.
+    fn room(&mut self, bucket: &str) -> impl Future<Output = Result<Option<Room>, OpError>> {
+        let _ = bucket;
+        async { Ok(None) }
     }
 
     /// Aborts unfinished multipart uploads whose key begins with `prefix`. Returns how many.

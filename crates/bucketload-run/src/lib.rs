@@ -88,5 +88,5 @@ pub use ownership::{MARKER, Marker, prefix_in_workload_buckets, read_marker};
 pub use phase::PhaseSummary;
 pub use prepared::{DataSet, Filling, JOURNAL, PATIENCE, Part, Purpose, Range};
 pub use rank_agreement::{RankAgreement, Reached};
-pub use run::{RunEnd, discard, run};
+pub use run::{RunEnd, discard, run, run_calibrated};
 pub use stop::{StopHandle, StopLevel};

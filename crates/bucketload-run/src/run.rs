@@ -71,6 +71,22 @@ pub fn run(
     sink: &mut dyn RunSink,
     stop: &StopHandle,
 ) -> Result<RunEnd, RunError> {
+    run_calibrated(driver, plan, options, sink, stop, &mut |_| Ok(()))
+}
+
+/// As [`run`], and calls `calibrate` before the first phase with load: once the target has accepted the first requests,
+/// so that a target which refuses them says so at once.
+///
+/// # Errors
+/// As [`run`], and the error of `calibrate`, after which the run only cleans up.
+pub fn run_calibrated(
+    driver: &AnyDriver,
+    plan: &Plan,
+    options: &RunOptions,
+    sink: &mut dyn RunSink,
+    stop: &StopHandle,
+    calibrate: &mut dyn FnMut(&mut dyn RunSink) -> Result<(), RunError>,
+) -> Result<RunEnd, RunError> {
     options.check()?;
     check_plan(plan, options)?;
     let (capabilities, name) = (driver.capabilities(), driver.facts().driver);
@@ -127,6 +143,7 @@ pub fn run(
     let mut claimed: Option<Claim> = None;
     let mut failed: Option<RunError> = None;
     let mut audited_keys = Audit::default();
+    let mut calibrate = Some(calibrate);
     for (index, phase) in chosen() {
         let level = stop.level();
         let ending = level >= StopLevel::Finish || failed.is_some();
@@ -153,6 +170,15 @@ pub fn run(
                         continue;
                     }
                 }
+            }
+        }
+        let loads = matches!(phase.kind, PhaseKind::Prepare | PhaseKind::Run);
+        if let Some(calibrate) = calibrate.take_if(|_| loads) {
+            if let Err(error) = calibrate(sink) {
+                failed.get_or_insert(error);
+            }
+            if failed.is_some() || stop.level() >= StopLevel::Finish {
+                continue;
             }
         }
         if let Err(error) = edge(options, PhaseEdge::Begin(index)) {

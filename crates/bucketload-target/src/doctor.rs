@@ -1,9 +1,10 @@
 //! The vocabulary of `bucketload doctor`: what a driver may touch, and what it reports.
 
+use bucketload_core::driver::Room;
 use bucketload_core::op::OpClass;
 use serde::{Serialize, Serializer};
 
-use crate::{OpenError, OpenRequest};
+use crate::{Flag, OpenError, OpenRequest};
 
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -86,6 +87,88 @@ impl Finding {
     }
 }
 
+/// Judges the finding on whether connections stay open again, by the operations that found theirs open or closed: some
+/// servers close connections after requests without credentials only.
+pub fn judge_connections(finding: &mut Finding, kept: u32, closed: u32) {
+    if kept + closed < 10 {
+        return;
+    }
+    if finding.state == State::Differs && kept > closed {
+        finding.state = State::Ok;
+        finding.remedy.clear();
+        finding.found = format!(
+            "{kept} of {} requests with credentials found the connection open (those without did not)",
+            kept + closed
+        );
+    }
+    if finding.state == State::Ok && closed > kept {
+        finding.state = State::Differs;
+        finding.found = format!(
+            "{closed} of {} requests with credentials found the connection closed",
+            kept + closed
+        );
+        "let the server (or the proxy before it) keep connections open"
+            .clone_into(&mut finding.remedy);
+    }
+}
+
+/// Least room that is worth no word, in bytes: what a doctor and a short run write.
+const LEAST_ROOM: u64 = 64 << 20;
+
+/// What room a store has left, as a finding; `None` if its interface has no call for that.
+#[must_use]
+pub fn room(room: Option<&Room>) -> Finding {
+    const ASKED: &str = "the room left for objects";
+    let Some(room) = room else {
+        let found = "the interface has no call for it: ask the store's operator, or its console";
+        return Finding::new("room", ASKED, State::NotTried, found);
+    };
+    let bytes = room.free_bytes.map(|free| match room.total_bytes {
+        Some(total) => format!("{} of {}", about(free), about(total)),
+        None => about(free),
+    });
+    let objects = room.free_objects.map(|free| format!("{free} objects"));
+    let volumes = room.free_volumes.map(|free| format!("{free} volumes"));
+    let parts: Vec<String> = bytes.into_iter().chain(objects).chain(volumes).collect();
+    if parts.is_empty() {
+        return Finding::new("room", ASKED, State::NotTried, room.of.clone());
+    }
+    let found = format!("{} free: {}", parts.join(" and "), room.of);
+    let full = room.free_bytes.is_some_and(|free| free < LEAST_ROOM)
+        || room.free_objects.is_some_and(|free| free < 1000);
+    match full {
+        true => Finding::new("room", ASKED, State::Differs, found).remedy(
+            "make room, raise the quota, or run with fewer or smaller objects (--objects, --size)",
+        ),
+        false => Finding::new("room", ASKED, State::Ok, found),
+    }
+}
+
+/// A number of bytes with a binary unit and at most one decimal.
+fn about(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let power = (bytes.max(1).ilog2() / 10) as usize;
+    match power {
+        0 => format!("{bytes} B"),
+        _ => format!(
+            "{:.1} {}",
+            bytes as f64 / 1024_f64.powi(power as i32),
+            units[power]
+        ),
+    }
+}
+
+/// A setting that may make up for what a store does not do.
+#[derive(Clone, Copy, Debug)]
+pub struct Repair {
+    /// The check that fails without it.
+    pub check: &'static str,
+    /// The flag, which a dialect may set.
+    pub flag: &'static Flag,
+    /// The values to try, in this order.
+    pub values: &'static [&'static str],
+}
+
 /// One examination of a target: where the doctor may write, and what it found.
 pub struct Examination<'a> {
     /// The bucket.
@@ -98,6 +181,8 @@ pub struct Examination<'a> {
     pub marker_body: &'a dyn Fn(bool) -> Vec<u8>,
     /// Whether a missing bucket may be created.
     pub create_bucket: bool,
+    /// Settings to try when a check that the driver leaves to its sessions fails.
+    pub repairs: &'static [Repair],
     /// The findings so far, in the order of the report.
     pub findings: Vec<Finding>,
     /// What could not be removed, each with the reason.
@@ -133,4 +218,53 @@ pub const fn no_doctor(
     _: &mut Examination<'_>,
 ) -> Result<Examined, OpenError> {
     Ok(Examined::Way)
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::driver::Room;
+
+    use super::{Finding, State, judge_connections, room};
+
+    #[test]
+    fn room_is_told_as_far_as_it_is_known() {
+        let of = |free_bytes, free_objects| Room {
+            free_bytes,
+            total_bytes: Some(3 << 40),
+            free_objects,
+            of: "the quota".to_owned(),
+            ..Room::default()
+        };
+        let much = room(Some(&of(Some(3 << 39), Some(70_000))));
+        assert_eq!(much.state, State::Ok);
+        assert_eq!(
+            much.found,
+            "1.5 TiB of 3.0 TiB and 70000 objects free: the quota"
+        );
+        for little in [of(Some(1 << 20), None), of(Some(1 << 40), Some(3))] {
+            assert_eq!(room(Some(&little)).state, State::Differs, "{little:?}");
+        }
+        let unknown = Room {
+            of: "nobody says".to_owned(),
+            ..Room::default()
+        };
+        let unknown = room(Some(&unknown));
+        assert_eq!(
+            (unknown.state, &*unknown.found),
+            (State::NotTried, "nobody says")
+        );
+        assert_eq!(room(None).state, State::NotTried);
+    }
+
+    #[test]
+    fn connections_are_judged_by_most_of_the_operations() {
+        let judged = |state, kept, closed| {
+            let mut finding = Finding::new("keep-alive", "", state, "");
+            judge_connections(&mut finding, kept, closed);
+            finding.state
+        };
+        assert_eq!(judged(State::Differs, 20, 1), State::Ok);
+        assert_eq!(judged(State::Ok, 1, 20), State::Differs);
+        assert_eq!(judged(State::Differs, 5, 1), State::Differs, "too few");
+    }
 }

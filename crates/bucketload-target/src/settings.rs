@@ -7,7 +7,7 @@ use std::str::FromStr;
 use bucketload_core::driver::AnyDriver;
 use serde::{Deserialize, Serialize};
 
-use crate::{Dialect, Flag};
+use crate::{Dialect, Flag, Origin, Source};
 
 /// Why a target cannot be opened, in words for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -122,6 +122,33 @@ impl Settings {
     /// Turns the switch `flag` on.
     pub fn switch_on(&mut self, flag: &Flag) {
         self.set(flag, [] as [&str; 0]);
+    }
+
+    /// These settings, with the dialect's values for those of `flags` that were not given. For drivers whose flags no
+    /// environment variable stands for.
+    #[must_use]
+    pub fn with_dialect(&self, flags: &[&Flag]) -> Self {
+        let mut all = self.clone();
+        for flag in flags {
+            if let (false, Some((value, _))) = (self.has(flag), self.dialect.get(flag)) {
+                all.set(flag, [value]);
+            }
+        }
+        all
+    }
+
+    /// `origins` of settings [`Self::with_dialect`]: what was not given as a flag comes from the dialect.
+    #[must_use]
+    pub fn trace(&self, mut origins: Vec<Origin>) -> Vec<Origin> {
+        for origin in &mut origins {
+            if let Source::Flag(name) = origin.source
+                && !self.values.contains_key(name)
+                && let Some((_, line)) = self.dialect.settings.get(name)
+            {
+                origin.source = Source::Dialect(format!("{}:{line}", self.dialect.file));
+            }
+        }
+        origins
     }
 
     /// These settings, overridden by those given in `other`.

@@ -119,11 +119,59 @@ impl HttpResponse {
         let fields = self.fields.iter();
         let fields: String = fields.map(|(n, v)| format!("{n}: {v}\r\n")).collect();
         format!(
-            "HTTP/1.1 {} Whatever\r\nContent-Length: {}\r\n{fields}\r\n",
+            "HTTP/1.1 {} Whatever\r\nDate: {}\r\nContent-Length: {}\r\n{fields}\r\n",
             self.status,
+            date(),
             self.body.len()
         )
     }
+}
+
+/// The current time as RFC 9110 section 5.6.7 writes it.
+fn date() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_secs());
+    let (days, second) = (now / 86_400, now % 86_400);
+    let week = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let (mut year, mut day) = (1970, days);
+    while day >= 365 + u64::from(leap(year)) {
+        day -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let lengths = [
+        31,
+        28 + u64::from(leap(year)),
+        31,
+        30,
+        31,
+        30,
+        31,
+        31,
+        30,
+        31,
+        30,
+        31,
+    ];
+    let names = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let mut month = 0;
+    while day >= lengths[month] {
+        day -= lengths[month];
+        month += 1;
+    }
+    format!(
+        "{}, {:02} {} {year} {:02}:{:02}:{:02} GMT",
+        week[(days % 7) as usize],
+        day + 1,
+        names[month],
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
 }
 
 /// The entries of a listing of sorted `names` with `prefix`: each name, or the group up to `delimiter` that it belongs

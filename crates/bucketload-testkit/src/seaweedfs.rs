@@ -150,7 +150,9 @@ fn master_answer(blobs: &mut Blobs, servers: &[SocketAddr], request: &HttpReques
             let text = layouts.join(",");
             HttpResponse::new(
                 200,
-                format!(r#"{{"Topology":{{"Max":9,"Layouts":[{text}]}},"Version":"fake"}}"#),
+                format!(
+                    r#"{{"Topology":{{"Free":5,"Max":9,"Layouts":[{text}]}},"Version":"fake"}}"#
+                ),
             )
         }
         "/col/delete" => match blobs.collections.remove(&collection) {

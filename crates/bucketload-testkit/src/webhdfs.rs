@@ -156,6 +156,7 @@ fn name_node(state: &State, mut stream: TcpStream) {
                 send(&mut stream, 307, &format!("Location: {location}\r\n"), "");
             }
             Ok(body) => send(&mut stream, 200, "", &body),
+            Err((status, ..)) if request.method == "HEAD" => send(&mut stream, status, "", ""),
             Err(error) => {
                 let (status, body) = exception(error);
                 send(
@@ -166,7 +167,9 @@ fn name_node(state: &State, mut stream: TcpStream) {
                 );
             }
         }
-        assert!(!op.is_empty(), "a request without an operation");
+        // Only who looks whether somebody answers names no operation.
+        let looks = request.method == "HEAD";
+        assert!(looks || !op.is_empty(), "a request without an operation");
     }
 }
 
@@ -286,6 +289,12 @@ fn perform(state: &State, request: &Request) -> Answer {
                 .to_string(),
             )
         }
+        ("GETSTATUS", "GET") => Ok(serde_json::json!({
+            "FsStatus": {"used": 4_000_u64, "remaining": 6_u64 << 30, "capacity": 10_u64 << 30}
+        })
+        .to_string()),
+        // No page of a name node.
+        ("", "HEAD") => Err(absent(path)),
         ("MKDIRS", "PUT") => {
             make_dirs(&mut tree, path)?;
             Ok(serde_json::json!({"boolean": true}).to_string())

@@ -73,11 +73,9 @@ pub(super) fn check(server: &Server, case: &Case, python: &str) -> Result {
     })?;
     let what = format!("online-service by {api} against {name}, among foreign objects");
     step(&what, || scenario(server, api, python))?;
-    if api == "s3" {
-        step(&format!("doctor on {name}"), || {
-            super::doctor::expect_dialect(server)
-        })?;
-    }
+    step(&format!("doctor by {api} on {name}"), || {
+        super::doctor::expect_dialect(server, api, known_as)
+    })?;
     let what = format!("OSSperf's six steps by {api} against {name}");
     step(&what, || super::ossperf::six_steps(server, api))
 }

@@ -123,7 +123,7 @@ fn one(kind: &SmallServer) -> Result {
         server: Server::start(kind.name)?,
         dir: TempDir::new("small-servers")?,
     };
-    super::doctor::expect_dialect(&visit.server)?;
+    super::doctor::expect_dialect(&visit.server, "s3", kind.name)?;
     visit.online_service("fresh-online", "", "")?;
     visit.gone("fresh-online", false)?;
     visit.smoke("fresh-smoke", "")?;

@@ -28,6 +28,8 @@ use crate::service::{self, Handler, Link};
 const INBOUND_AHEAD: usize = 256;
 /// How long an agent may take to send its greeting.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the coordinator waits for agents in silence.
+const FIRST_WORD: Duration = Duration::from_millis(1500);
 
 /// A process to start, which becomes an agent on its standard input and output.
 #[derive(Debug)]
@@ -40,7 +42,6 @@ pub struct AgentCommand {
 
 /// Where the agents of a run come from. Ranks follow this order; agents that call may bring ranks of their
 /// own.
-#[derive(Debug)]
 pub struct GatherOptions {
     /// Processes to start.
     pub children: Vec<AgentCommand>,
@@ -56,6 +57,8 @@ pub struct GatherOptions {
     pub timeout: Duration,
     /// How long to wait for all agents.
     pub deadline: Duration,
+    /// Hears which agents are still missing, and why.
+    pub say: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// An agent that has sent its greeting.
@@ -81,19 +84,25 @@ impl Fleet {
             return Err(AgentsError::usage("no agents are given"));
         }
         let greeted = net.wait(async {
+            let missing = Missing::default();
             let all = connect_all(
                 gather.children,
                 gather.dial,
                 gather.listen,
                 &gather.access,
                 gather.deadline,
+                &missing,
             );
-            match tokio::time::timeout(gather.deadline, all).await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(AgentsError::aborted(format!(
-                    "not all of {wanted} agents connected within {} s",
-                    gather.deadline.as_secs()
-                ))),
+            tokio::select! {
+                outcome = tokio::time::timeout(gather.deadline, all) => match outcome {
+                    Ok(outcome) => outcome,
+                    Err(_) => Err(AgentsError::aborted(format!(
+                        "not all of {wanted} agents connected within {} s; missing: {}",
+                        gather.deadline.as_secs(),
+                        missing.words()
+                    ))),
+                },
+                never = missing.tell(&*gather.say) => match never {},
             }
         })?;
         let ranked = order_by_rank(greeted, wanted)?;
@@ -143,6 +152,50 @@ impl Fleet {
     }
 }
 
+/// The agents that have not greeted yet, each with the reason.
+#[derive(Clone, Default)]
+struct Missing(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Missing {
+    fn note(&self, agent: &str, why: impl Into<String>) {
+        lock(&self.0).insert(agent.to_owned(), why.into());
+    }
+
+    fn greeted(&self, agent: &str) {
+        lock(&self.0).remove(agent);
+    }
+
+    fn words(&self) -> String {
+        let missing = lock(&self.0);
+        let agents = missing
+            .iter()
+            .map(|(agent, why)| format!("{agent} ({why})"));
+        agents.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Tells `say` who is missing, first after [`FIRST_WORD`], then whenever that has changed. Never ends.
+    async fn tell(&self, say: &(dyn Fn(&str) + Send + Sync)) -> std::convert::Infallible {
+        let mut told = String::new();
+        loop {
+            tokio::time::sleep(FIRST_WORD).await;
+            let words = self.words();
+            if !words.is_empty() && words != told {
+                say(&format!("waiting for agents: {words}"));
+                told = words;
+            }
+        }
+    }
+}
+
+/// What an attempt failed of: the innermost cause, without the number that the kernel gives it.
+fn cause(error: &str) -> String {
+    let last = error.rsplit(": ").next().unwrap_or(error);
+    let words = last.split(" (os error").next().unwrap_or(last);
+    let mut letters = words.chars();
+    let first = letters.next().map(|c| c.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
+}
+
 /// Connects to every agent and reads its greeting.
 async fn connect_all(
     children: Vec<AgentCommand>,
@@ -150,16 +203,19 @@ async fn connect_all(
     listen: Option<(TcpListener, u32)>,
     access: &Access,
     deadline: Duration,
+    missing: &Missing,
 ) -> Result<Vec<GreetedAgent>, AgentsError> {
     let mut tasks = tokio::task::JoinSet::new();
     let mut next_rank = 0;
     for child in children {
-        let access = access.clone();
+        let (access, missing) = (access.clone(), missing.clone());
         let at = next_rank;
+        missing.note(&child.name, "starting");
         tasks.spawn(async move {
             let name = child.name.clone();
             let (link, process) = start(child, &access).await?;
             let mut greeted = greet(link, &access, &name).await?;
+            missing.greeted(&name);
             greeted.child = Some(process);
             greeted.listed_rank = Some(at);
             Ok::<_, AgentsError>(greeted)
@@ -167,11 +223,14 @@ async fn connect_all(
         next_rank += 1;
     }
     for address in dial {
-        let access = access.clone();
+        let (access, missing) = (access.clone(), missing.clone());
         let at = next_rank;
+        missing.note(&address, "no answer yet");
         tasks.spawn(async move {
-            let link = call_until(&address, &access, deadline).await?;
+            let failed = |error: &str| missing.note(&address, cause(error));
+            let link = call_until(&address, &access, deadline, &failed).await?;
             let mut greeted = greet(link, &access, &address).await?;
+            missing.greeted(&address);
             greeted.listed_rank = Some(at);
             Ok(greeted)
         });
@@ -185,7 +244,7 @@ async fn connect_all(
         }
         Ok::<_, AgentsError>(all)
     };
-    let (mut all, called) = tokio::try_join!(wait, await_calls(listen, access, deadline))?;
+    let (mut all, called) = tokio::try_join!(wait, await_calls(listen, access, deadline, missing))?;
     all.extend(called);
     Ok(all)
 }
@@ -286,9 +345,14 @@ async fn await_calls(
     listen: Option<(TcpListener, u32)>,
     access: &Access,
     deadline: Duration,
+    missing: &Missing,
 ) -> Result<Vec<GreetedAgent>, AgentsError> {
     let Some((listener, wanted)) = listen else {
         return Ok(Vec::new());
+    };
+    let here = match listener.local_addr() {
+        Ok(address) => format!("calls at {address}"),
+        Err(_) => "calls".to_owned(),
     };
     let broken = |e: std::io::Error| AgentsError::aborted(format!("listening for agents: {e}"));
     listener.set_nonblocking(true).map_err(broken)?;
@@ -314,6 +378,7 @@ async fn await_calls(
     let mut all = Vec::new();
     let until = tokio::time::Instant::now() + deadline;
     while all.len() < wanted as usize {
+        missing.note(&here, format!("{} of {wanted} so far", all.len()));
         let Ok(Some(link)) = tokio::time::timeout_at(until, calls.recv()).await else {
             let refused = lock(&handler.refused);
             let why = match refused.as_str() {
@@ -332,6 +397,7 @@ async fn await_calls(
             all.push(greeted);
         }
     }
+    missing.greeted(&here);
     *lock(&handler.links) = None;
     Ok(all)
 }

@@ -89,6 +89,7 @@ fn a_coordinator_of_another_version_is_refused_at_once_with_both_named() {
             run_id: "17-ab".to_owned(),
             timeout: Duration::from_secs(10),
             deadline: Duration::from_secs(60),
+            say: Arc::new(|_| {}),
         })
     };
     let begun = std::time::Instant::now();
@@ -126,6 +127,7 @@ fn waiting_for_missing_agents_ends() {
         run_id: "17-ab".to_owned(),
         timeout: Duration::from_secs(10),
         deadline: Duration::from_millis(300),
+        say: Arc::new(|_| {}),
     });
     let lost = lost.err().unwrap();
     assert_eq!(lost.exit_code, 4);

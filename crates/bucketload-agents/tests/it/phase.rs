@@ -94,6 +94,7 @@ fn run_phase(
         run_id: "17-ab".to_owned(),
         timeout: Duration::from_secs(60),
         deadline: Duration::from_secs(60),
+        say: Arc::new(|_| {}),
     })
     .unwrap();
     let plan = plan(seconds);

@@ -30,6 +30,7 @@ use crate::commands::workloads::load;
 use crate::connection::{Connection, flags_of, target_of};
 use crate::embedded::random_hex;
 use crate::exit::{Exit, Failure, OrFail, first_failure};
+use crate::job::forget_hollow;
 use crate::named;
 use crate::{setup, signals};
 
@@ -94,6 +95,7 @@ pub(crate) fn execute(
         .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let out = args.live.out.as_deref();
     let dir = setup::run_directory(out, &format!("compare-{name}"), started)?;
+    let existed = dir.exists();
     let order = PairOrder {
         runs: args.live.runs.unwrap_or(5),
         order: args.live.order.unwrap_or_default(),
@@ -148,7 +150,12 @@ pub(crate) fn execute(
             }
             Ok(Outcome::Interrupted)
         }
-        Err(failure) => Err(failure.with_leftovers(message)),
+        Err(failure) => {
+            if matches!(failure.exit, Exit::Usage | Exit::Target) {
+                forget_hollow(&dir, existed, &[]).or_aborted()?;
+            }
+            Err(failure.with_leftovers(message))
+        }
     }
 }
 

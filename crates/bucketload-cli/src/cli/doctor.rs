@@ -38,6 +38,10 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     pub(crate) create_bucket: bool,
 
+    /// Skip measuring what this client could drive
+    #[arg(long)]
+    pub(crate) no_calibration: bool,
+
     #[command(flatten)]
     pub(crate) target: TargetArgs,
 }

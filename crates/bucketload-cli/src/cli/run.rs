@@ -157,7 +157,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, conflicts_with = "pacing")]
     pub(crate) busy_poll: bool,
 
-    /// Skip driving a target that does nothing before the run; rule V5 is then not checked
+    /// Skip driving a target that does nothing before the load; rule V5 is then not checked
     #[arg(long)]
     pub(crate) no_calibration: bool,
 

@@ -29,12 +29,10 @@ pub(crate) fn show(
         }
         None => connection::target_of(target_args, None)?,
     };
-    let origins = drivers::ask(&target, &flags.settings, None, |driver, request| {
-        (driver.origins)(request)
-    })?;
+    let origins = drivers::origins(&target, &flags.settings)?;
     let urls = |args: &TargetArgs| args.settings.joined(&names::ENDPOINT_URL);
     let of_workload = urls(&flags) != urls(target_args);
-    for origin in origins.unwrap_or_default() {
+    for origin in origins {
         let source = match origin.source {
             Source::Flag("--endpoint-url") if of_workload => "target.endpoint-url".to_owned(),
             source => source.to_string(),

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use bucketload_agents::launch::rank::{CONTROLLER_ENV, LaunchedRank, Launcher, detect};
 use bucketload_agents::{Access, AgentCommand, Assignment, Fleet, GatherOptions, TOKEN_ENV};
@@ -121,7 +122,7 @@ pub(crate) fn distribute(
     if !args.is_distributed() {
         return Ok(());
     }
-    let mut fleet = gather(args, place, connection, &job.options.run_id)?;
+    let mut fleet = gather(args, place, connection, &job.options.run_id, job.quiet)?;
     if job.plan.is_named() {
         job.options.pins = cosbench::pins(&job.plan, &fleet.snapshot(), &mut job.notes)?;
         fleet.pin(job.options.pins.clone());
@@ -153,6 +154,7 @@ fn gather(
     place: Option<&LaunchedRank>,
     connection: &Connection,
     run_id: &str,
+    quiet: bool,
 ) -> Result<Fleet, Failure> {
     let mut access = super::access(args.agent_token_file.as_deref(), &args.tls)?;
     let mut gather = GatherOptions {
@@ -163,6 +165,11 @@ fn gather(
         run_id: run_id.to_owned(),
         timeout: args.agent_timeout,
         deadline: args.agents_wait,
+        say: Arc::new(move |text: &str| {
+            if !quiet {
+                eprintln!("bucketload: {text}");
+            }
+        }),
     };
     if args.agent_timeout < std::time::Duration::from_secs(1) {
         return Err(Failure::usage(

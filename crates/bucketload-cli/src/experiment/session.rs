@@ -15,6 +15,7 @@ use crate::cli::run::LoadArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::connection::Connection;
 use crate::exit::{Exit, Failure, OrFail};
+use crate::job::forget_hollow;
 use crate::{setup, signals};
 
 /// An experiment under way: its directory, and who may stop it.
@@ -23,6 +24,8 @@ pub(crate) struct Session<'a> {
     pub(crate) stop: StopHandle,
     /// Whether the directory holds trials of an interrupted session.
     pub(crate) resumes: bool,
+    /// Whether the directory was there before.
+    existed: bool,
     output: &'a StudyOutputArgs,
     quiet: bool,
 }
@@ -40,8 +43,10 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Failure> {
         let started = time::OffsetDateTime::now_utc();
         let named = || setup::default_directory(&format!("{verb}-{subject}"), started);
+        let dir = output.out.clone().unwrap_or_else(|| setup::unused(named()));
         Ok(Self {
-            dir: output.out.clone().unwrap_or_else(|| setup::unused(named())),
+            existed: dir.exists(),
+            dir,
             stop: signals::watched()?,
             resumes: false,
             output,
@@ -102,6 +107,11 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// Whether the journal has no trial.
+    fn measured_nothing(&self) -> bool {
+        std::fs::metadata(self.dir.join(TRIALS)).is_ok_and(|journal| journal.len() == 0)
+    }
+
     /// A trial's run directory relative to the session's.
     pub(crate) fn relative(&self, trial: &Path) -> String {
         let inside = trial.strip_prefix(&self.dir).unwrap_or(trial);
@@ -109,7 +119,8 @@ impl<'a> Session<'a> {
     }
 
     /// Reports the trials that were measured, however they `ended`, and says what clean-up left in the target if the
-    /// campaigns did not end well when they were `closed`. Returns the exit code.
+    /// campaigns did not end well when they were `closed`. Returns the exit code. If the trials were refused before
+    /// anything was measured, nothing remains of the directory.
     ///
     /// # Errors
     /// The failure that ended the trials, unless the user interrupted them; or when the report cannot be written.
@@ -120,6 +131,18 @@ impl<'a> Session<'a> {
     ) -> Result<Exit, Failure> {
         let leftovers = closed.err();
         let message = leftovers.as_ref().map(|failure| failure.message.as_str());
+        let refused = |failure: &Failure| matches!(failure.exit, Exit::Usage | Exit::Target);
+        if let Err(failure) = &ended
+            && refused(failure)
+            && !self.resumes
+            && self.measured_nothing()
+        {
+            let known = [E::HEADER, TRIALS];
+            forget_hollow(&self.dir, self.existed, &known).or_aborted()?;
+            return ended
+                .map(|()| Exit::Ok)
+                .map_err(|f| f.with_leftovers(message));
+        }
         let derived = derive::<E>(&self.dir, false)
             .and_then(|derived| {
                 derived.publish(&self.dir, self.output.output)?;

@@ -22,17 +22,28 @@ use super::{check, settle, summary};
 use crate::commands::docs::print;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::experiment::command_line;
-use crate::job::unix_ns;
+use crate::job::{forget_hollow, unix_ns};
 use crate::signals;
 
 /// Advice if a target could not be used.
 const SKIPPED_TARGETS: &str = "bucketload: some targets were skipped, see above. Install what they need and repeat the \
     command with --retry; or measure a store that already runs with --target NAME=s3://BUCKET --endpoint-url URL and \
     credentials in the environment";
+/// Files of a study of which nothing was measured.
+const KNOWN: [&str; 5] = [
+    layout::STUDY,
+    layout::PLAN,
+    layout::JOURNAL,
+    layout::OUTPUT,
+    LOCK,
+];
+const LOCK: &str = "lock";
 /// Note on a cell whose run exits with 5.
 pub(super) const LEFTOVERS: &str = "clean-up left objects in the target";
 
-/// Measures the open cells of the study in `dir`, and writes the report.
+/// Measures the open cells of the study in `dir`, and writes the report. `fresh` says of a directory that this session
+/// made whether it existed before, empty: if every cell was refused, nothing remains of it, and the next attempt starts
+/// anew.
 ///
 /// # Errors
 /// When the directory cannot be written, or another process uses it.
@@ -42,9 +53,10 @@ pub(super) fn execute(
     plan: &Plan,
     scripts: Scripts,
     retry: bool,
+    fresh: Option<bool>,
     quiet: bool,
 ) -> Result<Exit, Failure> {
-    let lock = File::create(dir.join("lock")).map_err(|e| failed(dir, &e))?;
+    let lock = File::create(dir.join(LOCK)).map_err(|e| failed(dir, &e))?;
     if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(Failure::usage(format!(
             "--dir {}: another process is measuring this study; wait for it, or name another directory",
@@ -85,6 +97,26 @@ pub(super) fn execute(
         reason: reason.to_owned(),
     })?;
     let unusable = !execution.unusable.is_empty();
+    if let (Some(existed), false) = (fresh, interrupted)
+        && plan.cells.iter().all(|cell| execution.refused(cell))
+    {
+        print(summary::text(study, plan, &execution.state).as_bytes())?;
+        drop(execution);
+        let facts = study
+            .targets
+            .iter()
+            .map(|target| format!("{}.json", target.name));
+        let facts: Vec<String> = facts.collect();
+        let known: Vec<&str> = KNOWN
+            .into_iter()
+            .chain(facts.iter().map(String::as_str))
+            .collect();
+        forget_hollow(dir, existed, &known).or_aborted()?;
+        if unusable && !quiet {
+            eprintln!("{SKIPPED_TARGETS}");
+        }
+        return Ok(Exit::Target);
+    }
     drop(execution);
     let exit = conclude(dir, study, plan, quiet)?;
     if unusable && !quiet {
@@ -164,6 +196,17 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
+    /// Whether the cell was skipped, or refused before anything was measured.
+    fn refused(&self, cell: &Cell) -> bool {
+        match self.state.end_of(&cell.id) {
+            Some(End::Skipped { .. }) => true,
+            Some(End::Failed { exit, .. }) => [Exit::Usage, Exit::Target]
+                .map(|e| i32::from(e.code()))
+                .contains(&exit.unwrap_or(0)),
+            Some(End::Finished { .. }) | None => false,
+        }
+    }
+
     /// Appends a line to the journal, and updates the state as a later session would when it reads the line.
     fn note(&mut self, line: JournalLine) -> Result<(), Failure> {
         self.journal.append(&line).or_aborted()?;

@@ -89,7 +89,10 @@ fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
         Some(dir) => dir.clone(),
         None => default_dir(&study, &plan)?,
     };
-    if layout::is_study(&dir) {
+    servers.ready()?;
+    let existed = dir.exists();
+    let begun = !layout::is_study(&dir);
+    if !begun {
         let known = same(&dir, &study, &plan)?;
         if !global.quiet {
             eprintln!("bucketload: continuing the study in {}", dir.display());
@@ -98,8 +101,16 @@ fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     } else {
         begin(&dir, &study, &plan)?;
     }
-    servers.ready()?;
-    execute::execute(&dir, &study, &plan, servers, args.retry, global.quiet)
+    let fresh = begun.then_some(existed);
+    execute::execute(
+        &dir,
+        &study,
+        &plan,
+        servers,
+        args.retry,
+        fresh,
+        global.quiet,
+    )
 }
 
 /// The study with the changes of the command line.

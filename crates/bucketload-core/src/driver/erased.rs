@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, KeyVersion, RequestRoute,
+    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, KeyVersion, RequestRoute, Room,
     Session, VersionPage, WorkerId,
 };
 use crate::error::OpError;
@@ -379,6 +379,8 @@ pub trait AdminCalls {
         bucket: &'a str,
         versions: &'a [KeyVersion],
     ) -> Boxed<'a, ()>;
+    /// As [`Admin::room`].
+    fn room<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, Option<Room>>;
     /// As [`Admin::abort_uploads`].
     fn abort_uploads<'a>(&'a mut self, bucket: &'a str, prefix: &'a str) -> Boxed<'a, u64>;
     /// As [`Admin::put_small`].
@@ -462,6 +464,10 @@ impl<A: Admin> AdminCalls for A {
         versions: &'a [KeyVersion],
     ) -> Boxed<'a, ()> {
         Box::pin(Admin::delete_locked_versions(self, bucket, versions))
+    }
+
+    fn room<'a>(&'a mut self, bucket: &'a str) -> Boxed<'a, Option<Room>> {
+        Box::pin(Admin::room(self, bucket))
     }
 
     fn abort_uploads<'a>(&'a mut self, bucket: &'a str, prefix: &'a str) -> Boxed<'a, u64> {

@@ -10,9 +10,31 @@ use crate::http::{ConfigError, Endpoint, Origin, Secret, TlsConfig};
 
 use super::sign;
 
-/// Service version that every request asks for (`x-ms-version`): the first with append blocks of up
+/// Service version that requests ask for by default (`x-ms-version`): the first with append blocks of up
 /// to 100 MiB. Naming a version keeps the form of answers stable when the service is updated.
 pub const API_VERSION: &str = "2022-11-02";
+/// The first version whose signatures for copies have the form that the driver gives them.
+const OLDEST: &str = "2020-12-06";
+
+/// Checks a version of the service.
+///
+/// # Errors
+/// When it is no date, or too old.
+pub(super) fn check_version(text: &str) -> Result<(), String> {
+    let form = |(at, b): (usize, u8)| match at {
+        4 | 7 => b == b'-',
+        _ => b.is_ascii_digit(),
+    };
+    if text.len() != 10 || !text.bytes().enumerate().all(form) {
+        return Err(format!(
+            "`{text}` is no version of the service; write a date such as {API_VERSION}"
+        ));
+    }
+    match text < OLDEST {
+        true => Err(format!("the driver needs version {OLDEST} or later")),
+        false => Ok(()),
+    }
+}
 
 /// How requests are authorised.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +70,8 @@ pub struct AzureConfig {
     pub account: String,
     /// How requests are authorised.
     pub auth: Auth,
+    /// Version of the service that requests ask for.
+    pub api_version: String,
     /// Checksum of object bodies.
     pub checksum: Option<ContentChecksum>,
     /// Encryption.
@@ -66,6 +90,7 @@ impl AzureConfig {
             endpoints,
             account: account.to_owned(),
             auth,
+            api_version: API_VERSION.to_owned(),
             checksum: None,
             tls: TlsConfig::default(),
             source_addresses: Vec::new(),
@@ -83,6 +108,13 @@ impl AzureConfig {
         };
         if self.endpoints.is_empty() {
             return fail("endpoint", "there is none", "set --endpoint-url");
+        }
+        if let Err(problem) = check_version(&self.api_version) {
+            return fail(
+                "--azure-api-version",
+                &problem,
+                "leave it out for the default",
+            );
         }
         match &self.auth {
             Auth::SharedKey(key) => {

@@ -1,13 +1,30 @@
 //! The descriptor of the Azure Blob driver.
 
-use bucketload_target::doctor::Examined;
+use bucketload_target::doctor::{Examined, Repair};
 use bucketload_target::{
-    Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
+    Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm, Value,
+    any_bucket, any_cleanup, flags,
 };
 
+use super::config::check_version;
 use super::{AzureConfig, AzureDriver, AzureOverrides};
 use crate::engines;
 use crate::http::{TlsConfig, doctor};
+
+static VERSION: Flag = Flag::new(
+    "--azure-api-version",
+    Value::Checked("DATE", check_version),
+    Scope::Service,
+    "Version of the service that requests ask for (x-ms-version); default 2022-11-02",
+)
+.with_more("From 2020-12-06 on. Before 2022-11-02, a block that is appended has at most 4 MiB.");
+
+/// What `doctor` tries when the service refuses the default.
+static REPAIRS: [Repair; 1] = [Repair {
+    check: "bucket",
+    flag: &VERSION,
+    values: &["2021-12-02", "2021-06-08", "2020-12-06"],
+}];
 
 /// The driver of `az://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
@@ -27,10 +44,10 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     },
     flags: &[
         &flags::HTTP,
-        &[&flags::NO_SIGN_REQUEST, &flags::CHECKSUM],
+        &[&flags::NO_SIGN_REQUEST, &flags::CHECKSUM, &VERSION],
         &engines::FLAGS,
     ],
-    dialect: &[],
+    dialect: &[&VERSION, &flags::CHECKSUM],
     endpoint_variables: &[],
     files: &[],
     secret: None,
@@ -40,6 +57,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_cleanup: any_cleanup,
     doctor: |request, exam| {
         let config = config(request)?;
+        exam.repairs = &REPAIRS;
         doctor::way(&config.endpoints, &config.tls, exam)?;
         Ok(Examined::Way)
     },
@@ -47,12 +65,13 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
 
 /// Flags, then environment, then defaults.
 fn config(request: &OpenRequest<'_>) -> Result<AzureConfig, OpenError> {
-    let settings = request.settings;
+    let settings = &request.settings.with_dialect(&[&VERSION, &flags::CHECKSUM]);
     let overrides = AzureOverrides {
         endpoint_url: settings.joined(&flags::ENDPOINT_URL),
         no_sign_request: settings.has(&flags::NO_SIGN_REQUEST),
         tls: TlsConfig::of(settings),
         checksum: settings.parse(&flags::CHECKSUM)?,
+        api_version: settings.text(&VERSION),
         source_addresses: settings.parse_all(&flags::SOURCE_ADDRESS)?,
     };
     Ok(AzureConfig::discover(&overrides, request.variable)?)

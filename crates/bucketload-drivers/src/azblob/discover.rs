@@ -8,7 +8,7 @@
 use crate::http::{ConfigError, Endpoint, Origin, Source, TlsConfig};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::config::{Auth, AzureConfig, ContentChecksum};
+use super::config::{API_VERSION, Auth, AzureConfig, ContentChecksum};
 use super::connection_string::{self, account_of, sas_token};
 
 const CONNECTION_STRING: &str = "AZURE_STORAGE_CONNECTION_STRING";
@@ -34,6 +34,8 @@ pub struct AzureOverrides {
     pub tls: TlsConfig,
     /// `--checksum`.
     pub checksum: Option<ContentChecksum>,
+    /// `--azure-api-version`.
+    pub api_version: Option<String>,
     /// `--source-address`, repeated.
     pub source_addresses: Vec<IpAddr>,
 }
@@ -99,6 +101,9 @@ impl AzureConfig {
         let (auth, auth_source) = authorisation(overrides, &get, string.map(|s| s.auth))?;
         let mut config = Self::new(endpoints, &account, auth);
         config.checksum = overrides.checksum;
+        if let Some(version) = &overrides.api_version {
+            config.api_version.clone_from(version);
+        }
         config
             .source_addresses
             .clone_from(&overrides.source_addresses);
@@ -169,6 +174,11 @@ fn origins(config: &AzureConfig, account: Source, endpoint: Source, auth: Source
             "checksum",
             checksum.to_owned(),
             flag(config.checksum.is_some(), "--checksum"),
+        ),
+        (
+            "api version",
+            config.api_version.clone(),
+            flag(config.api_version != API_VERSION, "--azure-api-version"),
         ),
     ];
     let tls = &config.tls;

@@ -9,7 +9,7 @@ use bucketload_core::driver::{
 };
 use bucketload_wire::clock::wall_seconds;
 
-use super::config::{API_VERSION, Auth, AzureConfig, ContentChecksum};
+use super::config::{Auth, AzureConfig, ContentChecksum};
 use super::head::HeadWriter;
 use super::session::AzureSession;
 use crate::http::config::facts;
@@ -102,7 +102,7 @@ impl Driver for AzureDriver {
             "azblob",
             vec![
                 ("account", config.account.clone()),
-                ("api version", API_VERSION.to_owned()),
+                ("api version", config.api_version.clone()),
                 ("signing", signing.to_owned()),
                 ("checksum", checksum.to_owned()),
             ],

@@ -15,7 +15,7 @@ use bucketload_s3::encode;
 use crate::http::Endpoint;
 use crate::http::render::{Render as _, USER_AGENT};
 
-use super::config::{API_VERSION, Auth, AzureConfig};
+use super::config::{Auth, AzureConfig};
 use super::sign::{Field, Param, SignedParts, Signer};
 
 /// Most signed fields of a request.
@@ -108,6 +108,7 @@ pub(super) struct HeadWriter {
     scheme: &'static str,
     authority: String,
     base_path: String,
+    version: String,
     signer: Option<Signer>,
     /// Shared access signature; empty without one.
     sas: String,
@@ -133,7 +134,7 @@ impl HeadWriter {
     pub(super) fn new(config: &AzureConfig, endpoint: &Endpoint, clock: fn() -> u64) -> Self {
         let signer = match &config.auth {
             // `AzureConfig::check` made sure that the key is base64.
-            Auth::SharedKey(key) => Signer::new(&config.account, key.expose()),
+            Auth::SharedKey(key) => Signer::new(&config.account, key.expose(), &config.api_version),
             _ => None,
         };
         let sas = match &config.auth {
@@ -144,6 +145,7 @@ impl HeadWriter {
             scheme: if endpoint.tls { "https" } else { "http" },
             authority: endpoint.authority.clone(),
             base_path: endpoint.base_path.clone(),
+            version: config.api_version.clone(),
             signer,
             sas,
             clock,
@@ -176,7 +178,7 @@ impl HeadWriter {
             "\r\nUser-Agent: ",
             USER_AGENT,
             "\r\nx-ms-version: ",
-            API_VERSION,
+            &self.version,
             "\r\nx-ms-date: ",
         ] {
             out.extend_from_slice(piece.as_bytes());
@@ -211,7 +213,7 @@ impl HeadWriter {
             Some(signer) => {
                 let mut signed = fields;
                 signed.insert("x-ms-date", &self.date);
-                signed.insert("x-ms-version", API_VERSION.as_bytes());
+                signed.insert("x-ms-version", self.version.as_bytes());
                 Some(signer.sign(&SignedParts {
                     method: call.method,
                     length,

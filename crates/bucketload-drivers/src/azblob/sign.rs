@@ -12,8 +12,6 @@ use base64::engine::general_purpose::STANDARD;
 use bucketload_s3::sha256::HmacKey;
 use bucketload_s3::{date, encode};
 
-use super::config::API_VERSION;
-
 /// An HMAC-SHA256 in base64.
 pub(super) type Signature = [u8; 44];
 
@@ -44,6 +42,8 @@ pub(super) struct SignedParts<'a> {
 /// An account with its key.
 pub(super) struct Signer {
     account: String,
+    /// Version of the service.
+    version: String,
     key: HmacKey,
     /// Reused for the string to sign.
     scratch: Vec<u8>,
@@ -63,10 +63,11 @@ pub(super) fn decode_key(text: &str) -> Option<Vec<u8>> {
 }
 
 impl Signer {
-    /// A signer for `account`; `None` when `key` is not base64.
-    pub(super) fn new(account: &str, key: &str) -> Option<Self> {
+    /// A signer for `account` by `version` of the service; `None` when `key` is not base64.
+    pub(super) fn new(account: &str, key: &str, version: &str) -> Option<Self> {
         Some(Self {
             account: account.to_owned(),
+            version: version.to_owned(),
             key: HmacKey::new(&decode_key(key)?),
             scratch: Vec::with_capacity(1024),
         })
@@ -110,14 +111,14 @@ impl Signer {
         ] {
             self.scratch.extend_from_slice(piece);
         }
-        for piece in [container, "/", key, "\n\n\n\n", API_VERSION] {
+        for piece in [container, "/", key, "\n\n\n\n", &self.version] {
             self.scratch.extend_from_slice(piece.as_bytes());
         }
         // The resource is a blob; no snapshot, no scope, no headers to override.
         self.scratch.extend_from_slice(b"\nb\n\n\n\n\n\n\n");
         let signature = self.mac();
         out.extend_from_slice(b"sv=");
-        out.extend_from_slice(API_VERSION.as_bytes());
+        out.extend_from_slice(self.version.as_bytes());
         out.extend_from_slice(b"&sr=b&sp=r&se=");
         encode::push_query(out, std::str::from_utf8(&expiry).unwrap_or_default());
         out.extend_from_slice(b"&sig=");

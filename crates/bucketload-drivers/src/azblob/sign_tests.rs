@@ -1,4 +1,5 @@
 use super::{Field, Param, SignedParts, Signer, decode_key, push_string_to_sign};
+use crate::azblob::API_VERSION;
 
 /// The key of the emulator's account, which is public ("Use the Azurite emulator").
 const KEY: &str =
@@ -29,7 +30,7 @@ fn text(account: &str, parts: &SignedParts<'_>) -> String {
 }
 
 fn signature(account: &str, parts: &SignedParts<'_>) -> String {
-    let mut signer = Signer::new(account, KEY).unwrap();
+    let mut signer = Signer::new(account, KEY, API_VERSION).unwrap();
     String::from_utf8(signer.sign(parts).to_vec()).unwrap()
 }
 
@@ -94,7 +95,7 @@ fn every_signed_field_has_its_line() {
 
 #[test]
 fn a_signature_for_one_blob_has_the_documented_form() {
-    let mut signer = Signer::new("devstoreaccount1", KEY).unwrap();
+    let mut signer = Signer::new("devstoreaccount1", KEY, API_VERSION).unwrap();
     let mut out = Vec::new();
     signer.push_read_sas(&mut out, "box", "a b/c", 784_111_777);
     // The expected signature comes from another implementation of HMAC-SHA256.
@@ -111,5 +112,5 @@ fn keys_are_base64() {
     for wrong in ["", "*", "abc"] {
         assert!(decode_key(wrong).is_none(), "{wrong}");
     }
-    assert!(!format!("{:?}", Signer::new("a", KEY)).contains("key"));
+    assert!(!format!("{:?}", Signer::new("a", KEY, API_VERSION)).contains("key"));
 }

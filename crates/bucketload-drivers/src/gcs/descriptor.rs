@@ -1,6 +1,6 @@
 //! The descriptor of the Google Cloud Storage driver.
 
-use bucketload_target::doctor::Examined;
+use bucketload_target::doctor::{Examined, Repair};
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
     Value, any_bucket, any_cleanup, flags,
@@ -34,6 +34,13 @@ static LARGE_OBJECT: Flag = Flag::new(
     "How to upload an object in parts to Google Cloud Storage; default `resumable`",
 );
 
+/// What `doctor` tries when the service refuses the default.
+static REPAIRS: [Repair; 1] = [Repair {
+    check: "multipart",
+    flag: &LARGE_OBJECT,
+    values: &["resumable", "compose"],
+}];
+
 /// The driver of `gs://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
     name: "gcs",
@@ -55,7 +62,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         &[&flags::NO_SIGN_REQUEST, &TOKEN_FILE, &LARGE_OBJECT],
         &engines::FLAGS,
     ],
-    dialect: &[],
+    dialect: &[&LARGE_OBJECT],
     endpoint_variables: &[],
     files: &[ConfigFile::whole(
         "GOOGLE_APPLICATION_CREDENTIALS",
@@ -68,6 +75,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     check_cleanup: any_cleanup,
     doctor: |request, exam| {
         let config = config(request)?;
+        exam.repairs = &REPAIRS;
         doctor::way(&config.endpoints, &config.tls, exam)?;
         Ok(Examined::Way)
     },
@@ -75,7 +83,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
 
 /// Flags, then environment, then the files of Google's tools, then defaults.
 fn config(request: &OpenRequest<'_>) -> Result<GcsConfig, OpenError> {
-    let settings = request.settings;
+    let settings = &request.settings.with_dialect(&[&LARGE_OBJECT]);
     let overrides = GcsOverrides {
         endpoint_url: settings.joined(&flags::ENDPOINT_URL),
         token_file: settings.path(&TOKEN_FILE),

@@ -1,8 +1,6 @@
 //! The descriptors of the HDFS drivers.
 
 use bucketload_target::doctor::Examined;
-#[cfg(feature = "hdfs")]
-use bucketload_target::doctor::no_doctor;
 use bucketload_target::{
     Descriptor, OpenError, OpenRequest, Semantics, Service, UrlForm, any_bucket, any_cleanup, flags,
 };
@@ -81,7 +79,18 @@ pub static HDFS: Descriptor = Descriptor {
         })
     },
     origins: |request| Ok(hdfs_config(request)?.origins),
-    doctor: no_doctor,
+    doctor: |request, exam| {
+        let config = hdfs_config(request)?;
+        // The addresses of a name service's nodes stand in Hadoop's files, and the library finds the active one.
+        if config.name_nodes == 1 {
+            let url = config.url.replacen("hdfs://", "http://", 1);
+            doctor::reach(&[Endpoint::parse(&url, "the name node")?], exam)?;
+            for finding in &mut exam.findings {
+                finding.remedy = finding.remedy.replace(&url, &config.url);
+            }
+        }
+        Ok(Examined::Way)
+    },
     ..WEBHDFS
 };
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bucketload_core::driver::{Admin, Completion, DONE, KeyPage, OpResult, Probe, Request};
+use bucketload_core::driver::{Admin, Completion, DONE, KeyPage, OpResult, Probe, Request, Room};
 use bytes::Bytes;
 use hdfs_native::client::ListStatusIterator;
 
@@ -145,6 +145,32 @@ impl Admin for HdfsSession {
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         prune::delete_keys(self, bucket, keys).await
+    }
+
+    /// The directory's quota. The library has no call for the cluster's disks.
+    async fn room(&mut self, bucket: &str) -> OpResult<Option<Room>> {
+        let path = self.path(bucket, "");
+        let summary = self.client.get_content_summary(&path).await;
+        let summary = summary.map_err(to_op_error)?;
+        let left =
+            |quota: u64, used: u64| (quota < i64::MAX as u64).then(|| quota.saturating_sub(used));
+        let free_bytes = left(summary.space_quota, summary.space_consumed);
+        let files = summary.file_count + summary.directory_count;
+        let free_objects = left(summary.quota, files);
+        Ok(Some(Room {
+            free_bytes,
+            total_bytes: free_bytes.map(|_| summary.space_quota),
+            free_objects,
+            of: match (free_bytes, free_objects) {
+                (None, None) => {
+                    "the directory has no quota, and the library has no call for the room on the \
+                                 cluster's disks: a webhdfs:// target says it"
+                        .to_owned()
+                }
+                _ => "the directory's quota".to_owned(),
+            },
+            ..Room::default()
+        }))
     }
 
     async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> OpResult<u64> {

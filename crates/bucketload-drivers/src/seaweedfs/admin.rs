@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use bucketload_core::driver::{Admin, DONE, ErrorKind, KeyPage, OpError, OpResult, Probe};
+use bucketload_core::driver::{Admin, DONE, ErrorKind, KeyPage, OpError, OpResult, Probe, Room};
 
 use super::config::Mode;
 use super::filer::push_path;
@@ -139,6 +139,35 @@ impl Admin for SeaweedSession {
         Ok(())
     }
 
+    /// A master counts free volumes; a filer has no call.
+    async fn room(&mut self, _bucket: &str) -> OpResult<Option<Room>> {
+        if self.shared.config.mode == Mode::Filer {
+            return Ok(Some(Room {
+                of: "a filer has no call for it; the master says how many volumes are free (/dir/status)"
+                    .to_owned(),
+                ..Room::default()
+            }));
+        }
+        let body = self.topology().await?;
+        let (mut free, mut most) = (None, None);
+        json::values(&body, |path, value| {
+            let [topology, name] = path else { return };
+            if topology.eq_ignore_ascii_case("topology") {
+                match name.to_ascii_lowercase().as_str() {
+                    "free" => free = value.whole(),
+                    "max" => most = value.whole(),
+                    _ => {}
+                }
+            }
+        })
+        .map_err(|e| unreadable("topology", e))?;
+        Ok(free.zip(most).map(|(free, most)| Room {
+            free_volumes: Some(free),
+            of: format!("the master has {most}, and each takes what its -volumeSizeLimitMB says"),
+            ..Room::default()
+        }))
+    }
+
     /// There are no multipart uploads.
     async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> OpResult<u64> {
         Ok(0)
@@ -184,11 +213,16 @@ impl Admin for SeaweedSession {
 }
 
 impl SeaweedSession {
-    async fn collections(&mut self) -> OpResult<BTreeSet<String>> {
+    /// A master's topology report.
+    async fn topology(&mut self) -> OpResult<Vec<u8>> {
         let mut head = self.begin("GET");
         head.text("/dir/status");
         let mut request = self.bare(head);
-        let body = self.fetch(&mut request, MAX_TOPOLOGY).await?;
+        self.fetch(&mut request, MAX_TOPOLOGY).await
+    }
+
+    async fn collections(&mut self) -> OpResult<BTreeSet<String>> {
+        let body = self.topology().await?;
         let mut found = BTreeSet::new();
         json::values(&body, |path, value| {
             // Newer masters write field names in lower case.

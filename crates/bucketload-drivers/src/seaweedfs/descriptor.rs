@@ -49,7 +49,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         delete_many: Semantics::NONE,
     },
     flags: &[&flags::HTTP, &[&MODE, &OBJECTS]],
-    dialect: &[],
+    dialect: &[&MODE],
     endpoint_variables: &[],
     files: &[],
     secret: None,
@@ -66,7 +66,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
 
 /// Flags, then our own variables, then SeaweedFS's default ports.
 fn config(request: &OpenRequest<'_>) -> Result<SeaweedConfig, OpenError> {
-    let settings = request.settings;
+    let settings = &request.settings.with_dialect(&[&MODE]);
     let overrides = SeaweedOverrides {
         endpoint_url: settings.joined(&flags::ENDPOINT_URL),
         mode: settings.parse(&MODE)?,

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bucketload_core::driver::{Admin, ErrorKind, KeyPage, OpResult, Probe};
+use bucketload_core::driver::{Admin, ErrorKind, KeyPage, OpResult, Probe, Room};
 
 use super::bulk::{MAX_DELETE, push_line};
 use super::head::SwiftCall;
@@ -40,6 +40,18 @@ impl SwiftSession {
         self.perform(&mut plain, &mut sink, &mut Probe::untimed())
             .await?;
         Ok(value)
+    }
+
+    /// As [`Self::field_of`], as a number.
+    async fn number_of(
+        &mut self,
+        container: &str,
+        name: &'static str,
+    ) -> OpResult<Option<u64>> {
+        let value = self.field_of(container, "", name).await?;
+        Ok(std::str::from_utf8(&value)
+            .ok()
+            .and_then(|text| text.trim().parse().ok()))
     }
 
     /// One page of names after `marker` and, unless it is empty, before `end`.
@@ -199,6 +211,51 @@ impl Admin for SwiftSession {
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         self.delete_names(bucket, keys).await?;
         self.delete_segments_of(bucket, keys).await
+    }
+
+    /// The quotas of account and container (middleware `account_quotas` and `container_quotas`).
+    async fn room(&mut self, bucket: &str) -> OpResult<Option<Room>> {
+        let mut room = Room::default();
+        let mut whose = Vec::new();
+        for (of, container, quota, used) in [
+            (
+                "account",
+                "",
+                "x-account-meta-quota-bytes",
+                "x-account-bytes-used",
+            ),
+            (
+                "container",
+                bucket,
+                "x-container-meta-quota-bytes",
+                "x-container-bytes-used",
+            ),
+        ] {
+            if let Some(quota) = self.number_of(container, quota).await? {
+                let used = self.number_of(container, used).await?.unwrap_or(0);
+                let free = quota.saturating_sub(used);
+                if room.free_bytes.is_none_or(|least| free < least) {
+                    room.free_bytes = Some(free);
+                    room.total_bytes = Some(quota);
+                }
+                whose.push(of);
+            }
+        }
+        if let Some(quota) = self
+            .number_of(bucket, "x-container-meta-quota-count")
+            .await?
+        {
+            let used = self.number_of(bucket, "x-container-object-count").await?;
+            room.free_objects = Some(quota.saturating_sub(used.unwrap_or(0)));
+            whose.push("container");
+        }
+        whose.dedup();
+        room.of = match whose.is_empty() {
+            true => "neither account nor container has a quota, and Swift has no call for the room on its disks"
+                .to_owned(),
+            false => format!("the quota of the {}", whose.join(" and the ")),
+        };
+        Ok(Some(room))
     }
 
     async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> OpResult<u64> {

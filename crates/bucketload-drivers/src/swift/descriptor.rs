@@ -1,12 +1,12 @@
 //! The Swift driver's description of itself.
 
-use bucketload_target::doctor::Examined;
+use bucketload_target::doctor::{Examination, Examined, Finding, Repair, State};
 use bucketload_target::{
     ConfigFile, Descriptor, Flag, OpenError, OpenRequest, Scope, Semantics, Service, UrlForm,
     Value, any_cleanup, flags,
 };
 
-use super::{SignInError, SwiftConfig, SwiftDriver, SwiftOverrides, check_container};
+use super::{SignInError, SwiftAuth, SwiftConfig, SwiftDriver, SwiftOverrides, check_container};
 use crate::engines;
 use crate::http::{TlsConfig, doctor};
 
@@ -28,6 +28,13 @@ static LARGE_OBJECT: Flag = Flag::new(
     Scope::Service,
     "How to assemble Swift objects of several parts (default: slo)",
 );
+
+/// What `doctor` tries when the service refuses the default.
+static REPAIRS: [Repair; 1] = [Repair {
+    check: "multipart",
+    flag: &LARGE_OBJECT,
+    values: &["slo", "dlo"],
+}];
 
 /// The driver of `swift://`.
 pub static DESCRIPTOR: Descriptor = Descriptor {
@@ -56,7 +63,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         ],
         &engines::FLAGS,
     ],
-    dialect: &[],
+    dialect: &[&LARGE_OBJECT, &flags::CHECKSUM],
     endpoint_variables: &[],
     files: &[
         ConfigFile::whole("OS_CLIENT_CONFIG_FILE", ".config/openstack/clouds.yaml"),
@@ -67,18 +74,14 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     open: |request| open(request),
     origins: |request| Ok(config(request)?.origins),
     check_cleanup: any_cleanup,
-    doctor: |request, exam| {
-        let config = config(request)?;
-        let tls = config.tls.clone();
-        let driver = sign_in(config)?;
-        doctor::way(driver.endpoint_list(), &tls, exam)?;
-        Ok(Examined::Way)
-    },
+    doctor: |request, exam| examine(config(request)?, exam),
 };
 
 /// Reads the settings: flags take precedence over the environment or `clouds.yaml`, then defaults.
 fn config(request: &OpenRequest<'_>) -> Result<SwiftConfig, OpenError> {
-    let settings = request.settings;
+    let settings = &request
+        .settings
+        .with_dialect(&[&LARGE_OBJECT, &flags::CHECKSUM]);
     let etag = match settings.get(&flags::CHECKSUM) {
         None => false,
         Some("md5") => true,
@@ -123,6 +126,42 @@ fn open(request: &OpenRequest<'_>) -> Result<Service, OpenError> {
         endpoints: driver.endpoints(),
         driver: engines::in_front_of(driver, engine),
     })
+}
+
+/// Signs in, then examines the way to the account; if signing in fails, the way to the service that refuses.
+fn examine(config: SwiftConfig, exam: &mut Examination<'_>) -> Result<Examined, OpenError> {
+    const ASKED: &str = "a token for these credentials";
+    exam.repairs = &REPAIRS;
+    let tls = config.tls.clone();
+    let (auth, version) = match &config.auth {
+        SwiftAuth::V1 { url, .. } => (Some(url.clone()), "v1"),
+        SwiftAuth::Keystone(keystone) => (Some(keystone.url.clone()), "Keystone v3"),
+        SwiftAuth::Token(_) | SwiftAuth::Anonymous => (None, ""),
+    };
+    let refused = match SwiftDriver::sign_in(config) {
+        Ok(driver) => {
+            doctor::way(driver.endpoint_list(), &tls, exam)?;
+            if let Some(auth) = auth {
+                let found = format!("granted by {} ({version})", auth.url());
+                exam.findings
+                    .push(Finding::new("sign-in", ASKED, State::Ok, found));
+            }
+            return Ok(Examined::Way);
+        }
+        Err(SignInError::Config(error)) => return Err(error.into()),
+        Err(SignInError::Refused(error)) => error,
+    };
+    if let Some(auth) = auth {
+        doctor::way(&[auth], &tls, exam)?;
+    }
+    if !exam.has_failed() {
+        let found = Finding::new("sign-in", ASKED, State::Failed, refused.to_string());
+        exam.findings.push(found.remedy(
+            "check user, key and project (ST_USER, ST_KEY, or the OS_ variables), and whether ST_AUTH or OS_AUTH_URL names \
+             the version of the service: …/auth/v1.0, or …/v3",
+        ));
+    }
+    Ok(Examined::All)
 }
 
 fn sign_in(config: SwiftConfig) -> Result<SwiftDriver, OpenError> {

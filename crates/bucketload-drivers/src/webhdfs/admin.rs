@@ -1,9 +1,10 @@
 //! Untimed control-plane calls.
 
-use bucketload_core::driver::{Admin, KeyPage};
-use bucketload_core::error::OpError;
+use bucketload_core::driver::{Admin, KeyPage, Room};
+use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::record::Probe;
 
+use super::documents;
 use super::request::NameNodeCall;
 use super::session::WebHdfsSession;
 use crate::hadoop::{listing, path, prune};
@@ -40,6 +41,18 @@ impl Admin for WebHdfsSession {
 
     async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
         prune::delete_keys(self, bucket, keys).await
+    }
+
+    async fn room(&mut self, bucket: &str) -> Result<Option<Room>, OpError> {
+        let probe = &mut Probe::untimed();
+        let call = NameNodeCall::new("GET", "GETSTATUS", bucket, "");
+        let asked = self.fetch(&call, probe).await;
+        match asked {
+            Ok(body) => documents::cluster_room(&body).map(Some),
+            // Name nodes before Hadoop 3.4 do not know the call.
+            Err(error) if error.kind == ErrorKind::Rejected || error.status == 400 => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bucketload_core::driver::Room;
 use bucketload_core::error::OpError;
 use serde::Deserialize;
 
@@ -63,6 +64,33 @@ struct Batch<'a> {
 struct BatchDocument<'a> {
     #[serde(rename = "DirectoryListing", borrow)]
     listing: Batch<'a>,
+}
+
+#[derive(Deserialize)]
+struct FsStatus {
+    capacity: u64,
+    remaining: u64,
+}
+
+#[derive(Deserialize)]
+struct FsStatusDocument {
+    #[serde(rename = "FsStatus")]
+    status: FsStatus,
+}
+
+/// The room in the answer to GETSTATUS.
+///
+/// # Errors
+/// When it is another document.
+pub(super) fn cluster_room(body: &[u8]) -> Result<Room, OpError> {
+    let FsStatusDocument { status } =
+        serde_json::from_slice(body).map_err(|e| unreadable("file system's status", e))?;
+    Ok(Room {
+        free_bytes: Some(status.remaining),
+        total_bytes: Some(status.capacity),
+        of: "the cluster's disks; a file takes its size times its replication".to_owned(),
+        ..Room::default()
+    })
 }
 
 #[derive(Deserialize)]

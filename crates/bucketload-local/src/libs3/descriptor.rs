@@ -43,7 +43,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
         &flags::REGION,
         &flags::ADDRESSING,
     ]],
-    dialect: &[],
+    dialect: &[&flags::REGION, &flags::ADDRESSING],
     endpoint_variables: &[],
     files: &[],
     secret: None,
@@ -56,7 +56,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
 
 /// The configuration and the origin of each setting: flags, then variables, then the library's defaults.
 fn config(request: &OpenRequest<'_>) -> Result<(Libs3Config, Vec<Origin>), OpenError> {
-    let settings = request.settings;
+    let settings = &request.settings.with_dialect(&[&flags::ADDRESSING]);
     let mut origins = Vec::new();
     let mut origin = |name: &'static str, value: &str, source: Source| {
         let value = value.to_owned();
@@ -95,7 +95,10 @@ fn config(request: &OpenRequest<'_>) -> Result<(Libs3Config, Vec<Origin>), OpenE
         origin("session token", "***", source);
         config.session_token = Some(token);
     }
-    if let Some((region, source)) = flag(&flags::REGION).or_else(|| variable("AWS_REGION")) {
+    if let Some((region, source)) = flag(&flags::REGION)
+        .or_else(|| variable("AWS_REGION"))
+        .or_else(|| settings.dialect.get(&flags::REGION))
+    {
         origin("region", &region, source);
         config.region = Some(region);
     }

@@ -1,12 +1,12 @@
 //! The descriptor of the file system driver.
 
 use bucketload_core::units;
-use bucketload_target::doctor::no_doctor;
 use bucketload_target::{
     Descriptor, Flag, OpenError, OpenRequest, Origin, Scope, Semantics, Service, Source, UrlForm,
     Value, any_bucket, any_cleanup, flags,
 };
 
+use super::doctor;
 use super::{Cache, Fsync, Io, Layout, PosixConfig, PosixDriver, Write};
 
 static IO: Flag = Flag::new(
@@ -119,7 +119,7 @@ pub static DESCRIPTOR: Descriptor = Descriptor {
     },
     origins: |request| origins(request),
     check_cleanup: any_cleanup,
-    doctor: no_doctor,
+    doctor: |request, exam| doctor::examine(&driver(request)?, exam),
 };
 
 fn check_size(text: &str) -> Result<(), String> {

@@ -23,6 +23,7 @@ mod buffer;
 mod config;
 mod control;
 mod descriptor;
+mod doctor;
 mod driver;
 mod engine;
 mod errors;

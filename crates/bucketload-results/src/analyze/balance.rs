@@ -98,7 +98,7 @@ impl EndpointWindows {
             name: names
                 .get(i)
                 .cloned()
-                .unwrap_or_else(|| format!("endpoint {i}")),
+                .unwrap_or_else(|| format!("unknown host {}", i + 1)),
             requests: e.requests(),
             failed: e.failed,
             bytes: e.bytes,

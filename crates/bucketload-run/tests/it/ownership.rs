@@ -7,7 +7,7 @@ use bucketload_core::op::OpClass;
 use bucketload_core::plan::{BucketService, BucketsPlan, KeyLaw, Limits, PhaseKind, Plan};
 use bucketload_core::sink::{Event, PhaseEnd};
 use bucketload_run::{
-    CleanupReport, MARKER, Marker, RunEnd, RunError, RunOptions, StopHandle, run,
+    CleanupReport, MARKER, Marker, RunEnd, RunError, RunOptions, StopHandle, run, run_calibrated,
 };
 
 /// A plan: init, prepare 1000 objects, write 200 more, clean up.
@@ -43,6 +43,65 @@ fn go(
         &StopHandle::new(),
     );
     (end, kept)
+}
+
+#[test]
+fn the_client_is_calibrated_once_the_target_has_answered() {
+    let calibrated = |create: bool| {
+        let driver = Arc::new(Scripted::new(|_| at_once()));
+        let mut kept = Kept::default();
+        let mut calls = 0;
+        let options = RunOptions {
+            bucket: "new".to_owned(),
+            create_bucket: create,
+            ..options(2)
+        };
+        let end = run_calibrated(
+            &Arc::clone(&driver).into(),
+            &whole(),
+            &options,
+            &mut kept,
+            &StopHandle::new(),
+            &mut |sink| {
+                calls += 1;
+                let message = format!("calibrating after {} operations", driver.calls());
+                sink.event(&Event::Warning { message });
+                Ok(())
+            },
+        );
+        (end, kept, calls)
+    };
+    let (end, _, calls) = calibrated(false);
+    assert!(matches!(end, Err(RunError::NoBucket { .. })), "{end:?}");
+    assert_eq!(calls, 0, "a refusal comes first");
+    let (end, kept, calls) = calibrated(true);
+    end.unwrap();
+    assert_eq!(calls, 1);
+    assert_eq!(kept.warnings(), ["calibrating after 0 operations"]);
+    let of = |wanted: fn(&Event) -> bool| kept.events.iter().position(wanted).unwrap();
+    let init = of(|event| matches!(event, Event::PhaseEnded { phase: 0, .. }));
+    let warned = of(|event| matches!(event, Event::Warning { .. }));
+    let prepare = of(|event| matches!(event, Event::PhaseStarted { phase: 1, .. }));
+    assert!(
+        init < warned && warned < prepare,
+        "{init} {warned} {prepare}"
+    );
+}
+
+#[test]
+fn a_run_that_cannot_be_calibrated_cleans_up() {
+    let driver = Arc::new(Scripted::new(|_| at_once()));
+    let end = run_calibrated(
+        &Arc::clone(&driver).into(),
+        &whole(),
+        &options(2),
+        &mut Kept::default(),
+        &StopHandle::new(),
+        &mut |_| Err(RunError::Options("no calibration".to_owned())),
+    );
+    assert!(matches!(end, Err(RunError::Options(_))), "{end:?}");
+    assert_eq!(driver.calls(), 0);
+    assert!(driver.keys("b").is_empty());
 }
 
 #[test]

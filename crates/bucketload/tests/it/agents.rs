@@ -40,6 +40,41 @@ fn responses(out: &Path) -> [BTreeMap<String, Histogram>; 2] {
 }
 
 #[test]
+fn agents_that_do_not_answer_are_named_while_the_coordinator_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    // Nobody listens at a port that was just given back.
+    let address = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let agent = address.to_string();
+    let args = [
+        "run",
+        "put",
+        "--target",
+        "mem:",
+        "--agents",
+        &agent,
+        "--agents-wait",
+        "3s",
+        "--out",
+        "r",
+    ];
+    let mut command = bucketload(dir.path(), &args);
+    let outcome = call(command.env("BUCKETLOAD_AGENT_TOKEN", TOKEN));
+    outcome.expect(
+        4,
+        &[&format!("waiting for agents: {agent} (connection refused)")],
+    );
+    assert!(
+        outcome.stderr.contains("could not be reached within 3 s"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(!dir.path().join("r").exists());
+}
+
+#[test]
 fn agents_perform_the_operations_of_one_process_and_percentiles_cover_all_operations() {
     let dir = tempfile::tempdir().unwrap();
     let server = Serve::start(&["--store", "memory"]);

@@ -225,6 +225,43 @@ fn a_refused_run_leaves_no_directory_behind() {
 }
 
 #[test]
+fn measurements_of_several_runs_that_are_refused_leave_no_directory_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--store", "memory"]);
+    let url = server.url();
+    let refused = |verb: &[&str], out: &[&str]| {
+        let target = ["--target", "s3://absent/x", "--endpoint-url", &url];
+        let args = [verb, &target[usize::from(verb[0] == "compare") * 2..], out].concat();
+        call(&mut bucketload(dir.path(), &args)).expect(3, &["--create-bucket"]);
+    };
+    let verbs: [&[&str]; 4] = [
+        &["capacity", "get", "--slo", "p99<1s", "--quick"],
+        &["sweep", "get", "--over", "workers=1,2"],
+        &[
+            "compare",
+            "s3://absent/a",
+            "s3://absent/b",
+            "--workload",
+            "get",
+        ],
+        &["study-grid", "--processes", "1", "--no-floor"],
+    ];
+    for verb in verbs {
+        refused(verb, &[]);
+        refused(verb, &["--out", "named"]);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{verb:?}");
+        fs::create_dir(dir.path().join("mine")).unwrap();
+        refused(verb, &["--out", "mine"]);
+        assert_eq!(
+            fs::read_dir(dir.path().join("mine")).unwrap().count(),
+            0,
+            "{verb:?}"
+        );
+        fs::remove_dir(dir.path().join("mine")).unwrap();
+    }
+}
+
+#[test]
 fn a_target_is_saved_and_used_by_its_name() {
     let dir = tempfile::tempdir().unwrap();
     let server = Serve::start(&["--store", "memory"]);

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::common::agents::wait_for;
-use crate::common::{Outcome, bucketload, call};
+use crate::common::{Outcome, Serve, bucketload, call};
 use bucketload_study::journal::{End, State, read};
 use bucketload_study::model::{JournalLine, Plan, TargetFacts};
 
@@ -450,6 +450,24 @@ fn a_server_that_does_not_start_is_skipped_with_its_message() {
     let outcome = run(dir.path(), &args);
     outcome.expect(0, &["fake: no disk"]);
     assert_eq!(measured(&dir.path().join("s")).len(), 2);
+}
+
+#[test]
+fn a_study_whose_cells_are_all_refused_leaves_no_directory_behind() {
+    let server = Serve::start(&["--store", "memory"]);
+    let target = format!("url = \"s3://absent/x\"\nendpoint = \"{}\"", server.url());
+    let study = STUDY.replace("url = \"null:\"", &target);
+    let files = study.find("[[target]]\nname = \"files\"").unwrap();
+    let experiment = study.find("[[experiment]]").unwrap();
+    let dir = written(&format!("{}{}", &study[..files], &study[experiment..]));
+    let args = ["study", "tiny.toml", "--dir", "s", "--repetitions", "1"];
+    let outcome = run(dir.path(), &args);
+    outcome.expect(3, &["--create-bucket"]);
+    assert!(!dir.path().join("s").exists(), "{}", outcome.stderr);
+    // A directory that was there before stays, empty.
+    fs::create_dir(dir.path().join("s")).unwrap();
+    run(dir.path(), &args).expect(3, &[]);
+    assert_eq!(fs::read_dir(dir.path().join("s")).unwrap().count(), 0);
 }
 
 #[test]

@@ -1,14 +1,16 @@
 //! `bucketload doctor`: examines a target and says what differs.
 //!
 //! The driver examines the way to its service, and what only it can ask for (`Descriptor::doctor`). Drivers without
-//! checks of their own are examined through their sessions (`operations`). `report` prints the findings.
+//! checks of their own are examined through their sessions (`operations`). `client` says what this machine could drive,
+//! `report` prints the findings.
 
+mod client;
 mod operations;
 mod report;
 
 use bucketload_run::{Leftovers, MARKER, Marker};
-use bucketload_target::doctor::{Examination, Examined, Finding, State};
-use bucketload_target::{Descriptor, OpenRequest};
+use bucketload_target::doctor::{Examination, Examined, Finding, State, room};
+use bucketload_target::{Descriptor, Flag, OpenRequest};
 use tokio::task::LocalSet;
 
 use crate::cli::doctor::DoctorArgs;
@@ -20,7 +22,7 @@ use crate::connection::{Connection, target_of};
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
-use crate::target::Target;
+use crate::target::{Api, Target};
 use crate::{leftover, named, setup, signals};
 pub(crate) use report::Report;
 
@@ -34,19 +36,23 @@ pub(crate) fn execute(args: &DoctorArgs) -> Result<Exit, Failure> {
             "doctor: name what to examine, such as s3://BUCKET/PREFIX, file:///DIRECTORY or mem:",
         ));
     };
-    let report = examined(&url, &flags, args.create_bucket)?;
+    let report = examined(&url, &flags, args.create_bucket, !args.no_calibration)?;
     let text = match args.json {
         true => report.json(),
         false => report.text(args.write_dialect.is_none(), terminal_width()),
     };
     print(text.as_bytes())?;
-    if let Some(path) = &args.write_dialect {
-        files::write(path, report.dialect())?;
+    match (&args.write_dialect, report.nothing_to_write()) {
+        (Some(path), Some(why)) => {
+            eprintln!("bucketload: {} is not written: {why}", path.display());
+        }
+        (Some(path), None) => files::write(path, report.dialect())?,
+        (None, _) => {}
     }
     Ok(report.exit())
 }
 
-/// Examines the target that `flags` name; `url` names it in the report.
+/// Examines the target that `flags` name, and this client too if it `calibrates`; `url` names the target in the report.
 ///
 /// # Errors
 /// Mistakes of the user. What is wrong with the target is in the report.
@@ -54,6 +60,7 @@ pub(crate) fn examined(
     url: &str,
     flags: &TargetArgs,
     create_bucket: bool,
+    calibrates: bool,
 ) -> Result<Report, Failure> {
     let target = target_of(flags, None)?;
     if target == Target::Null {
@@ -88,19 +95,43 @@ pub(crate) fn examined(
         marker: &marker,
         marker_body: &marker_body,
         create_bucket: create_bucket || !matches!(target, Target::Service { .. }),
+        repairs: &[],
         findings: Vec::new(),
         left: Vec::new(),
     };
-    let cleanup = examine(&target, flags, &mut exam, &id)?;
-    Ok(Report::new(url, exam, cleanup))
+    let cleanup = examine(&target, flags, &mut exam, (&id, calibrates))?;
+    let nothing = nothing_to_write(&target, &exam.findings);
+    Ok(Report::new(url, exam, cleanup, nothing))
 }
 
-/// Examines `target`; returns the command that removes what is left, if any.
+/// Why a dialect of `target` would say nothing: no setting of its driver may stand in one, and no operation is refused.
+fn nothing_to_write(target: &Target, findings: &[Finding]) -> Option<String> {
+    if target.is_embedded() {
+        return Some("an embedded server takes no dialect".to_owned());
+    }
+    let driver = match target {
+        Target::Service { api, .. } => api.descriptor(),
+        _ => Api::files().descriptor(),
+    };
+    let holds = |f: &Finding| f.setting.is_some() || !f.refuses.is_empty();
+    let empty = driver.dialect.is_empty()
+        && !findings
+            .iter()
+            .any(|f| f.state == State::Differs && holds(f));
+    empty.then(|| {
+        format!(
+            "{}:// has no settings that a dialect may hold, and no operation is refused here",
+            driver.scheme()
+        )
+    })
+}
+
+/// Examines `target` as `id`, and this client too if it `calibrates`; returns the command that removes what is left, if any.
 fn examine(
     target: &Target,
     flags: &TargetArgs,
     exam: &mut Examination<'_>,
-    id: &str,
+    (id, calibrates): (&str, bool),
 ) -> Result<Option<String>, Failure> {
     // An embedded server has to be started first; a service is examined even if its driver cannot be opened.
     let embedded = match target.is_embedded() {
@@ -128,15 +159,32 @@ fn examine(
         Some(examined) => examined.unwrap_or(Examined::All),
         None => return Ok(None),
     };
-    if examined == Examined::Way && !exam.has_failed() {
-        let opened = Connection::open(target.clone(), flags, &LoadArgs::default());
+    if !exam.has_failed() {
+        let opened = match embedded {
+            Some(connection) => Ok(connection),
+            None => Connection::open(target.clone(), flags, &LoadArgs::default()),
+        };
         let Some(connection) = unusable(opened, exam, "open")? else {
             return Ok(None);
         };
-        let runtime = signals::runtime().or_aborted()?;
-        let examining = operations::examine(&connection.driver, exam);
-        LocalSet::new().block_on(&runtime, examining);
-        runtime.shutdown_background();
+        if examined == Examined::Way {
+            let reopen = |flag: &'static Flag, value: &str| {
+                let mut flags = flags.clone();
+                // What the user has chosen stays.
+                (!flags.settings.has(flag)).then(|| flags.settings.set(flag, [value]))?;
+                let opened = Connection::open(target.clone(), &flags, &LoadArgs::default());
+                Some(opened.ok()?.driver)
+            };
+            let runtime = signals::runtime().or_aborted()?;
+            let examining = operations::examine(&connection.driver, exam, &reopen);
+            LocalSet::new().block_on(&runtime, examining);
+            runtime.shutdown_background();
+        } else {
+            exam.findings.push(room(None));
+        }
+        if calibrates && !exam.has_failed() {
+            exam.findings.push(client::measure(&connection)?);
+        }
     }
     let removing = leftover::flags(target, flags);
     Ok(match leftover::of(target, &removing, id) {

@@ -31,11 +31,20 @@ pub(crate) struct Report {
     /// The command that removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     remove: Option<String>,
+    /// Why a dialect would say nothing.
+    #[serde(skip)]
+    nothing_to_write: Option<String>,
 }
 
 impl Report {
-    /// A report on `target`; `remove` is the command that removes leftovers.
-    pub(super) fn new(target: &str, exam: Examination<'_>, remove: Option<String>) -> Self {
+    /// A report on `target`; `remove` is the command that removes leftovers, `nothing_to_write` why a dialect would say
+    /// nothing.
+    pub(super) fn new(
+        target: &str,
+        exam: Examination<'_>,
+        remove: Option<String>,
+        nothing_to_write: Option<String>,
+    ) -> Self {
         let Examination { findings, left, .. } = exam;
         let of = |state: State| findings.iter().filter(move |f| f.state == state);
         let differing: Vec<&str> = of(State::Differs).map(|f| f.id).collect();
@@ -47,12 +56,15 @@ impl Report {
                 } else {
                     "differ"
                 };
-                let how = match findings.iter().any(in_dialect) {
-                    true => "READY with this dialect:",
-                    false => "READY: a run works here;",
+                let how = match of(State::Differs).any(in_dialect) {
+                    true => " with this dialect:",
+                    false => ", but not all is as it should be:",
                 };
                 let names = differing.join(", ");
-                (Readiness::ReadyWithDialect, format!("{how} {names} {word}"))
+                (
+                    Readiness::ReadyWithDialect,
+                    format!("READY{how} {names} {word}"),
+                )
             }
             (Some(first), _) => {
                 let words = first.found.lines().next().unwrap_or_default();
@@ -69,6 +81,7 @@ impl Report {
             remove: remove.filter(|_| !left.is_empty()),
             checks: findings,
             left,
+            nothing_to_write,
         }
     }
 
@@ -79,7 +92,14 @@ impl Report {
 
     /// True if the dialect file says something to a run.
     pub(crate) fn has_dialect(&self) -> bool {
-        self.readiness == Readiness::ReadyWithDialect && self.checks.iter().any(in_dialect)
+        self.readiness == Readiness::ReadyWithDialect
+            && self.nothing_to_write.is_none()
+            && self.checks.iter().any(in_dialect)
+    }
+
+    /// Why a dialect file of the target would say nothing, if it would.
+    pub(super) fn nothing_to_write(&self) -> Option<&str> {
+        self.nothing_to_write.as_deref()
     }
 
     /// True if no run works.

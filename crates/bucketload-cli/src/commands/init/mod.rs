@@ -76,7 +76,7 @@ pub(crate) fn execute(args: &InitArgs) -> Result<Exit, Failure> {
         (false, Ok(())) => {
             eprintln!("bucketload: examining the store ...");
             let url = target.target.clone().unwrap_or_default();
-            match doctor::examined(&url, &target, false) {
+            match doctor::examined(&url, &target, false, false) {
                 Ok(report) => Told::Report(report),
                 Err(failure) => Told::Line(format!("not examined: {}", failure.message)),
             }

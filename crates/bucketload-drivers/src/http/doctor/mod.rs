@@ -88,6 +88,27 @@ pub(crate) fn way(
     })
 }
 
+/// Examines names and addresses of `endpoints` alone, for services that do not speak HTTP.
+///
+/// # Errors
+/// When this machine cannot provide what the examination needs.
+#[cfg(feature = "hdfs")]
+pub(crate) fn reach(endpoints: &[Endpoint], exam: &mut Examination<'_>) -> Result<(), OpenError> {
+    block_on(async {
+        let mut way = Way {
+            endpoints,
+            tls: &TlsConfig::default(),
+            addresses: Vec::new(),
+            connect: Duration::MAX,
+        };
+        let resolved = way.resolve(&mut exam.findings).await;
+        if !resolved.is_empty() {
+            let connect = way.connect(&resolved).await;
+            exam.findings.push(connect);
+        }
+    })
+}
+
 struct Way<'a> {
     endpoints: &'a [Endpoint],
     tls: &'a TlsConfig,

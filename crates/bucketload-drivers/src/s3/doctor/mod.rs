@@ -28,7 +28,7 @@ mod verdict;
 use std::time::{Duration, Instant};
 
 use bucketload_target::OpenError;
-use bucketload_target::doctor::{Examination, Examined, Finding, State};
+use bucketload_target::doctor::{Examination, Examined, Finding, State, judge_connections};
 
 use super::S3Config;
 use crate::http::doctor;
@@ -69,7 +69,7 @@ pub(super) fn examine(config: S3Config, exam: &mut Examination<'_>) -> Result<Ex
             "set this machine's clock and the server's (NTP)".clone_into(&mut clock.remedy);
         }
         if let Some(finding) = exam.findings.iter_mut().find(|f| f.id == "keep-alive") {
-            lab.judge_connections(finding);
+            judge_connections(finding, lab.kept, lab.closed);
         }
         exam.findings.append(&mut findings);
         exam.left = left;
@@ -78,31 +78,6 @@ pub(super) fn examine(config: S3Config, exam: &mut Examination<'_>) -> Result<Ex
 }
 
 impl Lab {
-    /// Judges again whether connections stay open: some servers close them after requests without credentials only.
-    fn judge_connections(&self, finding: &mut Finding) {
-        let (kept, closed) = (self.kept, self.closed);
-        if kept + closed < 10 {
-            return;
-        }
-        if finding.state == State::Differs && kept > closed {
-            finding.state = State::Ok;
-            finding.remedy.clear();
-            finding.found = format!(
-                "{kept} of {} signed requests found the connection open (those without credentials did not)",
-                kept + closed
-            );
-        }
-        if finding.state == State::Ok && closed > kept {
-            finding.state = State::Differs;
-            finding.found = format!(
-                "{closed} of {} signed requests found the connection closed",
-                kept + closed
-            );
-            "let the server (or the proxy before it) keep connections open"
-                .clone_into(&mut finding.remedy);
-        }
-    }
-
     /// Carries out one check, unless something that it needs does not work.
     async fn check(&mut self, check: &'static Check, late: bool) -> Finding {
         let not_tried = |why: String| Finding::new(check.id, check.asks, State::NotTried, why);
