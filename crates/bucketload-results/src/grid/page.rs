@@ -61,7 +61,6 @@ pub fn html(result: &GridResult) -> String {
         .into_iter()
         .flatten()
         .collect(),
-        ..Page::default()
     }
     .render()
 }
