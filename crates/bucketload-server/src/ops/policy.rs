@@ -62,7 +62,7 @@ const fn action(operation: Operation, version: bool) -> Option<&'static str> {
 fn decided(policy: &Value, action: &str, resource: &str) -> Option<bool> {
     let mut decided = None;
     for statement in statements(policy) {
-        let has = |name: &&str| statement.get(**name).is_some();
+        let has = |name: &&str| statement.get(*name).is_some();
         let negated = ["NotPrincipal", "NotAction", "NotResource"].iter().any(has);
         let concerns = is_for_everyone(statement)
             && texts(statement.get("Action")).any(|pattern| {
