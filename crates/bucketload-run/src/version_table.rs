@@ -70,7 +70,7 @@ impl Slot {
     ) -> bool {
         let turn = self.turn.load(Acquire);
         let known = self.read();
-        let owned = turn % 2 == 0
+        let owned = turn.is_multiple_of(2)
             && expected(known)
             && self
                 .turn

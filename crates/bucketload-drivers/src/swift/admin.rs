@@ -43,11 +43,7 @@ impl SwiftSession {
     }
 
     /// As [`Self::field_of`], as a number.
-    async fn number_of(
-        &mut self,
-        container: &str,
-        name: &'static str,
-    ) -> OpResult<Option<u64>> {
+    async fn number_of(&mut self, container: &str, name: &'static str) -> OpResult<Option<u64>> {
         let value = self.field_of(container, "", name).await?;
         Ok(std::str::from_utf8(&value)
             .ok()
