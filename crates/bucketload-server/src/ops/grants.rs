@@ -36,7 +36,7 @@ pub(crate) struct Grant<'a> {
 
 impl Grant<'_> {
     /// Whether the grantee is a group.
-    pub(crate) fn to_group(&self) -> bool {
+    pub(crate) fn to_group(self) -> bool {
         self.grantee.starts_with("http:")
     }
 }
