@@ -14,8 +14,9 @@ use crate::server::{Clients, parse_env};
 use crate::sh::{Result, cmd, need_programs, none_of, output, root, run, script, show, step};
 
 /// The suites, with the command that runs each; its standard output has a JSON object a line.
-const SUITES: [(&str, fn(&Suite<'_>) -> Result<Command>); 3] =
+const SUITES: [(&str, MakeCommand); 3] =
     [("minio-go", minio_go), ("minio-py", minio_py), ("mc", mc)];
+type MakeCommand = fn(&Suite<'_>) -> Result<Command>;
 /// Seconds that a suite may take.
 const LIMIT: &str = "1800";
 
