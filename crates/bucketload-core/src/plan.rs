@@ -92,13 +92,14 @@ impl Plan {
         let mut needs = BucketNeeds::default();
         let mut prepared = Vec::new();
         for phase in &self.phases {
-            for entry in phase.works.iter().flat_map(|work| &work.mix) {
+            let entries = || phase.works.iter().flat_map(|work| &work.mix);
+            for entry in entries() {
                 needs = needs.and(entry.class.bucket_needs());
-                if phase.kind == PhaseKind::Prepare {
-                    // Preparation writes a key set again to give its objects further versions.
-                    needs.versions |= prepared.contains(&entry.keyset);
-                    prepared.push(entry.keyset);
-                }
+            }
+            if phase.kind == PhaseKind::Prepare {
+                // A second phase that prepares a key set gives its objects another version.
+                needs.versions |= entries().any(|entry| prepared.contains(&entry.keyset));
+                prepared.extend(entries().map(|entry| entry.keyset));
             }
         }
         needs

@@ -109,6 +109,13 @@ impl PlanBuilder<'_> {
                 "use a key set in the bucket of the target",
             );
         }
+        if class == OpClass::Append && set.versions > 1 {
+            self.error(
+                path,
+                "an append makes no version, and stores refuse it in buckets that keep versions",
+                "use put, or a key set without `versions`",
+            );
+        }
         if class.on_bucket() && own_buckets && keys == KeyLaw::Fresh {
             self.error(
                 &format!("{path}.keys"),
