@@ -199,6 +199,9 @@ fn buckets_and_targets_without_versions_are_refused_before_the_run() {
         2,
         &["key set `data`", "1048576", "lower `count` or `versions`"],
     );
+    let appends = ["--create-bucket", "--set", "phases.run.mix={append=1}"];
+    let appends = run(dir.path(), &server, &text, &appends);
+    appends.expect(2, &["an append makes no version", "use put"]);
 }
 
 #[test]
