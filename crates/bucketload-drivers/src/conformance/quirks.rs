@@ -211,6 +211,9 @@ impl Quirks {
                 ..s3
             },
             "ceph" => Self {
+                // It answers `?attributes` with the object, and deletes whatever the condition says.
+                attributes: Expect::Fails(&[ErrorKind::Protocol]),
+                delete_if_match_absent: Expect::Works,
                 make_existing: Expect::Works,
                 // Observed with 16.2: trailers are not supported, and an empty body in signed chunks fails.
                 payload_modes: WHOLE,
