@@ -138,6 +138,7 @@ impl OpClass {
     }
 
     /// What distinguishes the class. Everything that asks about classes asks here, so a new class needs one row.
+    #[inline]
     const fn traits(self) -> u16 {
         match self {
             Self::Get | Self::RangeGet => RECEIVES | READS,
@@ -169,23 +170,27 @@ impl OpClass {
         }
     }
 
+    #[inline]
     const fn has(self, traits: u16) -> bool {
         self.traits() & traits != 0
     }
 
     /// Whether the operation sends an object body.
+    #[inline]
     #[must_use]
     pub const fn writes_body(self) -> bool {
         self.has(SENDS)
     }
 
     /// Whether workload files may use this class.
+    #[inline]
     #[must_use]
     pub const fn is_for_workloads(self) -> bool {
         !self.has(INTERNAL)
     }
 
     /// Whether the operation receives an object body.
+    #[inline]
     #[must_use]
     pub const fn reads_body(self) -> bool {
         self.has(RECEIVES)
@@ -199,54 +204,63 @@ impl OpClass {
     }
 
     /// Whether the operation creates an object from another one, named by [`Request::source`].
+    #[inline]
     #[must_use]
     pub const fn has_source(self) -> bool {
         self.has(SOURCE)
     }
 
     /// Whether the operation removes existing objects from their keys, or versions of them.
+    #[inline]
     #[must_use]
     pub const fn removes_objects(self) -> bool {
         self.has(REMOVES)
     }
 
     /// Whether the operation changes no object.
+    #[inline]
     #[must_use]
     pub const fn only_reads(self) -> bool {
         self.has(READS)
     }
 
     /// Whether the operation acts on buckets rather than on objects.
+    #[inline]
     #[must_use]
     pub const fn on_bucket(self) -> bool {
         self.has(BUCKET)
     }
 
     /// Whether the operation lists what is under a prefix.
+    #[inline]
     #[must_use]
     pub const fn lists(self) -> bool {
         self.has(LISTS)
     }
 
     /// Whether the operation sends or copies an object in parts.
+    #[inline]
     #[must_use]
     pub const fn is_multipart(self) -> bool {
         self.has(PARTS)
     }
 
     /// Whether the operation has a number of days.
+    #[inline]
     #[must_use]
     pub const fn has_days(self) -> bool {
         self.has(DAYS)
     }
 
     /// Whether the operation fails on a key without an object. Writes, and operations that take any key, do not.
+    #[inline]
     #[must_use]
     pub const fn needs_object(self) -> bool {
         !self.has(ANY_KEY | SENDS)
     }
 
     /// Whether the operation names one version of an object ([`Request::version`]).
+    #[inline]
     #[must_use]
     pub const fn by_version(self) -> bool {
         self.has(BY_VERSION)

@@ -25,6 +25,15 @@ use crate::slots::Cut;
 use crate::source::content;
 use crate::version_table::Version;
 
+/// The version of an operation.
+#[derive(Default)]
+pub(crate) struct CurrentVersion {
+    /// The identifier of the version that the operation names or writes.
+    id: Cell<VersionId>,
+    /// The version that the operation names, if the run knows one.
+    chosen: Option<Version>,
+}
+
 /// One worker: a session and the buffers its requests borrow from.
 pub(crate) struct Worker {
     pub(crate) session: AnySession,
@@ -37,10 +46,8 @@ pub(crate) struct Worker {
     pub(crate) probe: Probe,
     /// Names of the current operation.
     pub(crate) names: Names,
-    /// The identifier of the version that the current operation names or writes.
-    pub(crate) version: Cell<VersionId>,
-    /// The version that the current operation names, if the run knows one.
-    pub(crate) chosen: Option<Version>,
+    /// Set in runs that know versions.
+    pub(crate) version: Option<Box<CurrentVersion>>,
     /// Sees what the worker's operations receive, where somebody looks at it.
     pub(crate) watch: Option<Rc<dyn Watch>>,
     /// Set for works whose objects end with checksums.
@@ -63,8 +70,7 @@ impl Worker {
             work,
             probe: Probe::new(now_ns),
             names: Names::with_capacity(key_len),
-            version: Cell::default(),
-            chosen: None,
+            version: None,
             watch: None,
             trailing: None,
         }
@@ -144,8 +150,10 @@ pub(crate) fn perform<'p>(
 ) -> impl Future<Output = OpEnd> + 'p {
     async move {
         let versions = shard.shared.versions.as_deref();
-        if let Some(table) = versions.filter(|_| due_op.op.class.by_version()) {
-            worker.chosen = table.choose(&mut due_op.op, &worker.version);
+        if let (Some(table), Some(version)) = (versions, &mut worker.version)
+            && due_op.op.class.by_version()
+        {
+            version.chosen = table.choose(&mut due_op.op, &version.id);
         }
         let ticket = shard.shared.oracle.as_ref().and_then(|oracle| {
             let place = (shard.shared.phase, worker.work);
@@ -213,7 +221,8 @@ pub(crate) fn perform<'p>(
                 watch,
                 version: versions
                     .filter(|table| by_version || op.class.writes_body() && table.tracks(op))
-                    .map(|_| &worker.version),
+                    .and(worker.version.as_deref())
+                    .map(|version| &version.id),
             };
         }
         let waited = Cell::new(false);
@@ -239,9 +248,9 @@ pub(crate) fn perform<'p>(
             shard.slots.arm(worker.slot, timeout_ns);
             let admitted =
                 workload_bucket.is_none_or(|(set, number)| set.admits(request.op.class, number));
-            let nameless = request.version.is_some()
-                && request.op.class.by_version()
-                && worker.chosen.is_none();
+            let chosen = || worker.version.as_ref().and_then(|version| version.chosen);
+            let nameless =
+                request.version.is_some() && request.op.class.by_version() && chosen().is_none();
             if request.op.class.writes_body()
                 && let Some(version) = request.version
             {
@@ -365,7 +374,7 @@ pub(crate) fn perform<'p>(
                     phase: shard.shared.phase,
                     audit: false,
                     remembered: versions
-                        .zip(worker.chosen)
+                        .zip(worker.version.as_ref().and_then(|version| version.chosen))
                         .is_some_and(|(table, version)| table.remembers(request.op, version)),
                     attempt_ns: begun_ns,
                     done_ns,

@@ -39,8 +39,15 @@ pub(crate) async fn open_session(
     shard.sessions.set(shard.sessions.get() + 1);
     let lengths = shard.shared.sources.iter().map(|s| s.max_key_len());
     // Boxed to keep callers' futures small.
-    let worker = Worker::new(session, id, slot, work, lengths.max().unwrap_or(0));
-    Ok(Box::new(worker))
+    let mut worker = Box::new(Worker::new(
+        session,
+        id,
+        slot,
+        work,
+        lengths.max().unwrap_or(0),
+    ));
+    worker.version = shard.shared.versions.as_ref().map(|_| Box::default());
+    Ok(worker)
 }
 
 /// Opens a session; fails if that takes longer than `timeout_ns`.
