@@ -4,6 +4,7 @@
 //! The summary comes with the last `S3_deinitialize`, or at the end of the process. A missing bucket or object, an
 //! unmet condition and a callback that stops its own request are answers, not failures.
 
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
@@ -14,9 +15,16 @@ extern "C" fn at_exit() {
     summarize();
 }
 
+/// Writes a line with a single system call, so that lines of several ranks do not mix.
+fn say(text: &str) {
+    let line = format!("libs3 (Bucketload): {text}\n");
+    // Nobody can be told that standard error is closed.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
 /// Reports that the library was not initialized.
 pub(crate) fn not_initialized(why: &str) {
-    eprintln!("libs3 (Bucketload): S3_initialize failed: {why}");
+    say(&format!("S3_initialize failed: {why}"));
 }
 
 /// Counts a failed request. `text` describes it.
@@ -44,6 +52,8 @@ pub(crate) fn summarize() {
         let first = FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
         let first = first.unwrap_or_default();
         let requests = if count == 1 { "request" } else { "requests" };
-        eprintln!("libs3 (Bucketload): {count} {requests} failed, the first with {first}");
+        say(&format!(
+            "{count} {requests} failed, the first with {first}"
+        ));
     }
 }
