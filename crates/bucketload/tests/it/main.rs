@@ -13,6 +13,7 @@ mod cosbench;
 mod cosbench_agents;
 mod diagnosis;
 mod doctor;
+mod doctor_services;
 mod engines;
 mod failures;
 mod first_hour;
