@@ -102,7 +102,7 @@ pub trait Driver: Send + Sync + 'static {
         &self,
         worker: WorkerId,
         probe: &mut Probe,
-    ) -> impl Future<Output = Result<Self::Session, OpError>>;
+    ) -> impl Future<Output = OpResult<Self::Session>>;
 }
 
 /// The result of a successful operation.
@@ -164,7 +164,7 @@ pub const DONE: Completion = Completion {
 ///
 /// # Errors
 /// If it has none.
-pub fn content_of<'a>(request: &'a Request<'_>) -> Result<&'a Content<'a>, OpError> {
+pub fn content_of<'a>(request: &'a Request<'_>) -> OpResult<&'a Content<'a>> {
     request.content.as_ref().ok_or_else(|| {
         OpError::new(
             ErrorKind::Unsupported,
@@ -202,7 +202,7 @@ pub trait Session: Admin + 'static {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> impl Future<Output = Result<Completion, OpError>>;
+    ) -> impl Future<Output = OpResult>;
 
     /// The way of the last request or, before any, of the next one.
     fn route(&self) -> RequestRoute {
@@ -280,7 +280,7 @@ pub trait Admin {
     ///
     /// # Errors
     /// When the bucket cannot be created or used.
-    fn ensure_bucket(&mut self, bucket: &str) -> impl Future<Output = Result<bool, OpError>>;
+    fn ensure_bucket(&mut self, bucket: &str) -> impl Future<Output = OpResult<bool>>;
 
     /// As [`Admin::ensure_bucket`], but a new bucket is made so that it offers what operations need of it.
     ///
@@ -290,7 +290,7 @@ pub trait Admin {
         &mut self,
         bucket: &str,
         needs: BucketNeeds,
-    ) -> impl Future<Output = Result<bool, OpError>> {
+    ) -> impl Future<Output = OpResult<bool>> {
         let _ = needs;
         self.ensure_bucket(bucket)
     }
@@ -303,7 +303,7 @@ pub trait Admin {
         &mut self,
         bucket: &str,
         needs: BucketNeeds,
-    ) -> impl Future<Output = Result<(), OpError>> {
+    ) -> impl Future<Output = OpResult<()>> {
         let _ = bucket;
         async move {
             match needs.any() {
@@ -320,13 +320,13 @@ pub trait Admin {
     ///
     /// # Errors
     /// `NotFound` when there is none.
-    fn head_bucket(&mut self, bucket: &str) -> impl Future<Output = Result<(), OpError>>;
+    fn head_bucket(&mut self, bucket: &str) -> impl Future<Output = OpResult<()>>;
 
     /// Deletes an empty bucket.
     ///
     /// # Errors
     /// `Conflict` when it is not empty.
-    fn delete_bucket(&mut self, bucket: &str) -> impl Future<Output = Result<(), OpError>>;
+    fn delete_bucket(&mut self, bucket: &str) -> impl Future<Output = OpResult<()>>;
 
     /// Lists up to 1000 keys that begin with `prefix`, from `after` on, which is the `next` of the previous page.
     ///
@@ -337,17 +337,13 @@ pub trait Admin {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> impl Future<Output = Result<KeyPage, OpError>>;
+    ) -> impl Future<Output = OpResult<KeyPage>>;
 
     /// Deletes the named objects (at most 1000). A missing object is no error.
     ///
     /// # Errors
     /// The first failure.
-    fn delete_keys(
-        &mut self,
-        bucket: &str,
-        keys: &[String],
-    ) -> impl Future<Output = Result<(), OpError>>;
+    fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> impl Future<Output = OpResult<()>>;
 
     /// Lists up to 1000 versions, also the current ones and delete markers, of keys that begin with `prefix`, from
     /// `after` on, which is the `next` of the previous page. A store without versions answers an empty page.
@@ -359,7 +355,7 @@ pub trait Admin {
         bucket: &str,
         prefix: &str,
         after: Option<&KeyVersion>,
-    ) -> impl Future<Output = Result<VersionPage, OpError>> {
+    ) -> impl Future<Output = OpResult<VersionPage>> {
         let _ = (bucket, prefix, after);
         async { Ok(VersionPage::default()) }
     }
@@ -372,7 +368,7 @@ pub trait Admin {
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],
-    ) -> impl Future<Output = Result<(), OpError>> {
+    ) -> impl Future<Output = OpResult<()>> {
         let _ = (bucket, versions);
         async { Ok(()) }
     }
@@ -386,7 +382,7 @@ pub trait Admin {
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],
-    ) -> impl Future<Output = Result<(), OpError>> {
+    ) -> impl Future<Output = OpResult<()>> {
         let _ = (bucket, versions);
         async { Ok(()) }
     }
@@ -395,7 +391,7 @@ pub trait Admin {
     ///
     /// # Errors
     /// As the store says.
-    fn room(&mut self, bucket: &str) -> impl Future<Output = Result<Option<Room>, OpError>> {
+    fn room(&mut self, bucket: &str) -> impl Future<Output = OpResult<Option<Room>>> {
         let _ = bucket;
         async { Ok(None) }
     }
@@ -404,11 +400,7 @@ pub trait Admin {
     ///
     /// # Errors
     /// As the store says; a store without multipart uploads answers 0.
-    fn abort_uploads(
-        &mut self,
-        bucket: &str,
-        prefix: &str,
-    ) -> impl Future<Output = Result<u64, OpError>>;
+    fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> impl Future<Output = OpResult<u64>>;
 
     /// Writes a small object.
     ///
@@ -419,17 +411,13 @@ pub trait Admin {
         bucket: &str,
         key: &str,
         body: &[u8],
-    ) -> impl Future<Output = Result<(), OpError>>;
+    ) -> impl Future<Output = OpResult<()>>;
 
     /// Reads a small object.
     ///
     /// # Errors
     /// `NotFound` when there is none.
-    fn get_small(
-        &mut self,
-        bucket: &str,
-        key: &str,
-    ) -> impl Future<Output = Result<Vec<u8>, OpError>>;
+    fn get_small(&mut self, bucket: &str, key: &str) -> impl Future<Output = OpResult<Vec<u8>>>;
 
     /// Reads a small object, and by what [`Admin::put_small_if`] recognises this state of it. That is `None` unless the
     /// store compares it.
@@ -440,7 +428,7 @@ pub trait Admin {
         &mut self,
         bucket: &str,
         key: &str,
-    ) -> impl Future<Output = Result<(Vec<u8>, Option<String>), OpError>> {
+    ) -> impl Future<Output = OpResult<(Vec<u8>, Option<String>)>> {
         async { Ok((self.get_small(bucket, key).await?, None)) }
     }
 
@@ -455,7 +443,7 @@ pub trait Admin {
         key: &str,
         body: &[u8],
         version: Option<&str>,
-    ) -> impl Future<Output = Result<(), OpError>> {
+    ) -> impl Future<Output = OpResult<()>> {
         let _ = version;
         self.put_small(bucket, key, body)
     }

@@ -19,16 +19,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{
-    Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, KeyVersion, RequestRoute, Room,
-    Session, VersionPage, WorkerId,
+    Admin, Capabilities, Driver, DriverFacts, KeyPage, KeyVersion, RequestRoute, Room, Session,
+    VersionPage, WorkerId,
 };
-use crate::error::OpError;
+use crate::error::OpResult;
 use crate::op::{BucketNeeds, Request};
 use crate::record::Probe;
 
 /// The future of an untimed call.
-pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, OpError>> + 'a>>;
-type Polled = Poll<Result<Completion, OpError>>;
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = OpResult<T>> + 'a>>;
+type Polled = Poll<OpResult>;
 
 /// A type-erased driver. Clones share the same driver.
 #[derive(Clone)]
@@ -62,7 +62,7 @@ impl AnyDriver {
     ///
     /// # Errors
     /// When the target cannot be reached.
-    pub async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<AnySession, OpError> {
+    pub async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<AnySession> {
         self.0.open(worker, probe).await
     }
 }
@@ -125,7 +125,7 @@ struct Cell<S, F, X> {
 impl<S, F, X> Cell<S, F, X>
 where
     S: Session,
-    F: Future<Output = Result<Completion, OpError>>,
+    F: Future<Output = OpResult>,
     X: Fn(&'static mut S, &'static Request<'static>, &'static mut Probe) -> F,
 {
     const METHODS: Methods = Methods {
@@ -198,7 +198,7 @@ where
 fn boxed<S, F, X>(session: S, execute: X) -> AnySession
 where
     S: Session,
-    F: Future<Output = Result<Completion, OpError>>,
+    F: Future<Output = OpResult>,
     X: Fn(&'static mut S, &'static Request<'static>, &'static mut Probe) -> F,
 {
     let cell = Box::new(Cell {
@@ -303,7 +303,7 @@ impl fmt::Debug for Executing<'_> {
 }
 
 impl Future for Executing<'_> {
-    type Output = Result<Completion, OpError>;
+    type Output = OpResult;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {

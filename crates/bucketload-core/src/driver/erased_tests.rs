@@ -10,7 +10,7 @@ use super::{AnyDriver, AnySession};
 use crate::driver::{
     Admin, Capabilities, Completion, Driver, DriverFacts, KeyPage, RequestRoute, Session, WorkerId,
 };
-use crate::error::OpError;
+use crate::error::OpResult;
 use crate::op::{OpClass, Request};
 use crate::record::Probe;
 
@@ -39,11 +39,7 @@ impl Drop for Slow {
 }
 
 impl Session for Slow {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let _waiting = Waiting(Rc::clone(&self.0));
         self.0.begun.set(self.0.begun.get() + 1);
         self.1 += 1;
@@ -69,13 +65,13 @@ impl Session for Slow {
 }
 
 impl Admin for Slow {
-    async fn ensure_bucket(&mut self, _: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, _: &str) -> OpResult<bool> {
         Ok(true)
     }
-    async fn head_bucket(&mut self, _: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, _: &str) -> OpResult<()> {
         Ok(())
     }
-    async fn delete_bucket(&mut self, _: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, _: &str) -> OpResult<()> {
         Ok(())
     }
     async fn list_keys(
@@ -83,23 +79,23 @@ impl Admin for Slow {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         Ok(KeyPage {
             keys: vec![format!("{bucket}/{prefix}")],
             next: after.map(str::to_owned),
             note: None,
         })
     }
-    async fn delete_keys(&mut self, _: &str, _: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, _: &str, _: &[String]) -> OpResult<()> {
         Ok(())
     }
-    async fn abort_uploads(&mut self, _: &str, _: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, _: &str, _: &str) -> OpResult<u64> {
         Ok(7)
     }
-    async fn put_small(&mut self, _: &str, _: &str, _: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, _: &str, _: &str, _: &[u8]) -> OpResult<()> {
         Ok(())
     }
-    async fn get_small(&mut self, _: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, _: &str, key: &str) -> OpResult<Vec<u8>> {
         Ok(key.as_bytes().to_vec())
     }
 }
@@ -122,7 +118,7 @@ impl Driver for Slows {
             ..DriverFacts::default()
         }
     }
-    async fn open(&self, worker: WorkerId, _: &mut Probe) -> Result<Slow, OpError> {
+    async fn open(&self, worker: WorkerId, _: &mut Probe) -> OpResult<Slow> {
         Ok(Slow(Rc::default(), worker.thread))
     }
 }

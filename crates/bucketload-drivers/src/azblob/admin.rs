@@ -142,7 +142,7 @@ impl Admin for AzureSession {
         &mut self,
         bucket: &str,
         key: &str,
-    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+    ) -> OpResult<(Vec<u8>, Option<String>)> {
         let mut request = self.bare(&AzureCall::new("GET", bucket, key));
         self.small_with(&mut request, "etag").await
     }
@@ -153,7 +153,7 @@ impl Admin for AzureSession {
         key: &str,
         body: &[u8],
         version: Option<&str>,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let fields = [BLOCK_BLOB];
         let call = AzureCall {
             if_match: version.unwrap_or_default(),

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bucketload_core::driver::{Admin, Completion, Driver, Session, WorkerId};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpResult};
 use bucketload_core::op::{ByteRange, KeySource, Op, OpClass, Request, Watch};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
@@ -189,7 +189,7 @@ impl KeySource for KeysFrom {
 }
 
 type Model = BTreeMap<&'static str, Object>;
-type Answer = Result<Completion, OpError>;
+type Answer = OpResult;
 
 fn fails(what: &str, answer: &Answer, kind: ErrorKind) -> Outcome {
     failed(what, answer.clone(), &[kind])
@@ -212,7 +212,7 @@ impl Differential {
     ///
     /// # Errors
     /// When no session or bucket can be created, or the bucket cannot be emptied.
-    pub async fn run<D: Driver>(&self, driver: &D) -> Result<Verdict, OpError> {
+    pub async fn run<D: Driver>(&self, driver: &D) -> OpResult<Verdict> {
         let mut probe = Probe::new(self.clock);
         let mut session = driver.open(WorkerId::default(), &mut probe).await?;
         session.ensure_bucket(&self.bucket).await?;

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use bucketload_core::driver::{Completion, KeyVersion, Session};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::{KeyVersion, Session};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{BucketNeeds, Op, OpClass, Request, VersionId};
 
 use super::{Context, Outcome, failed, same, worked};
@@ -16,7 +16,7 @@ async fn on_version<S: Session>(
     (bucket, key): (&str, &str),
     (version, size, part): (u32, u64, u64),
     cell: &Cell<VersionId>,
-) -> Result<Completion, OpError> {
+) -> OpResult {
     let op = Op {
         size,
         version,

@@ -243,7 +243,7 @@ impl<C: 'static> Admin for EngineSession<C> {
         &mut self,
         bucket: &str,
         key: &str,
-    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+    ) -> OpResult<(Vec<u8>, Option<String>)> {
         self.admin().await?.get_small_version(bucket, key).await
     }
 
@@ -253,7 +253,7 @@ impl<C: 'static> Admin for EngineSession<C> {
         key: &str,
         body: &[u8],
         version: Option<&str>,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let admin = self.admin().await?;
         admin.put_small_if(bucket, key, body, version).await
     }

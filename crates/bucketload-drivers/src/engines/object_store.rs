@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bucketload_core::driver::{Completion, WorkerId};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use futures_util::StreamExt as _;
@@ -143,7 +143,7 @@ impl Engine for ObjectStoreEngine {
         }
     }
 
-    fn client(&self, worker: WorkerId) -> Result<ObjectStoreClient, OpError> {
+    fn client(&self, worker: WorkerId) -> OpResult<ObjectStoreClient> {
         let http = THREAD_CLIENT.with(|slot| {
             of_this_thread(slot, self.id, || {
                 ReqwestConnector::default()
@@ -212,7 +212,7 @@ pub struct ObjectStoreClient {
 }
 
 /// The path for exactly `key`.
-fn path(key: &str) -> Result<Path, OpError> {
+fn path(key: &str) -> OpResult<Path> {
     let refused = |why: String| OpError::new(ErrorKind::Rejected, why);
     let path =
         Path::parse(key).map_err(|e| refused(format!("object_store cannot name it: {e}")))?;
@@ -225,7 +225,7 @@ fn path(key: &str) -> Result<Path, OpError> {
 }
 
 impl ObjectStoreClient {
-    fn store(&mut self, bucket: &str) -> Result<AmazonS3, OpError> {
+    fn store(&mut self, bucket: &str) -> OpResult<AmazonS3> {
         if let Some((of, store)) = &self.store
             && of == bucket
         {
@@ -275,7 +275,7 @@ impl ObjectStoreClient {
     }
 
     /// Marks the end of a call and interprets its failure.
-    fn call_done<T>(&self, result: object_store::Result<T>) -> Result<T, OpError> {
+    fn call_done<T>(&self, result: object_store::Result<T>) -> OpResult<T> {
         self.shared_probe.lock().done();
         result.map_err(|error| {
             let status = self.shared_probe.lock().status();
@@ -283,7 +283,7 @@ impl ObjectStoreClient {
         })
     }
 
-    async fn get(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn get(&mut self, request: &Request<'_>) -> OpResult {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let mut reading = Reading::of(request);
         let options = GetOptions {
@@ -319,7 +319,7 @@ impl ObjectStoreClient {
         reading.judge(status, received, Some(start))
     }
 
-    async fn put(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn put(&mut self, request: &Request<'_>) -> OpResult {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let content = content_of(request)?;
         let absent = request.op.class == OpClass::PutIfAbsent;
@@ -344,7 +344,7 @@ impl ObjectStoreClient {
         }
     }
 
-    async fn multipart_put(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn multipart_put(&mut self, request: &Request<'_>) -> OpResult {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let content = content_of(request)?;
         let (count, part) = parts_of(content.size(), request.op.count)?;
@@ -364,7 +364,7 @@ impl ObjectStoreClient {
         })
     }
 
-    async fn multipart_abort(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn multipart_abort(&mut self, request: &Request<'_>) -> OpResult {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let created = store.put_multipart(&path).await;
         let mut upload = self.call_done(created)?;
@@ -372,7 +372,7 @@ impl ObjectStoreClient {
         self.call_done(aborted).map(|()| Completion::default())
     }
 
-    async fn head(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn head(&mut self, request: &Request<'_>) -> OpResult {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let result = store.head(&path).await;
         self.call_done(result).map(|meta| Completion {
@@ -381,16 +381,16 @@ impl ObjectStoreClient {
         })
     }
 
-    async fn delete(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn delete(&mut self, request: &Request<'_>) -> OpResult {
         let (store, path) = (self.store(request.bucket)?, path(request.key)?);
         let result = store.delete(&path).await;
         self.call_done(result).map(|()| Completion::default())
     }
 
-    async fn delete_many(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn delete_many(&mut self, request: &Request<'_>) -> OpResult {
         let store = self.store(request.bucket)?;
         let keys = keys_of(request, 1000)?;
-        let paths: Result<Vec<_>, OpError> = keys.iter().map(|key| path(key).map(Ok)).collect();
+        let paths: OpResult<Vec<_>> = keys.iter().map(|key| path(key).map(Ok)).collect();
         let mut deleted = store.delete_stream(futures_util::stream::iter(paths?).boxed());
         let mut items = 0;
         while let Some(one) = deleted.next().await {
@@ -404,7 +404,7 @@ impl ObjectStoreClient {
         })
     }
 
-    async fn copy(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn copy(&mut self, request: &Request<'_>) -> OpResult {
         let store = self.store(request.bucket)?;
         let result = store
             .copy(&path(request.source)?, &path(request.key)?)
@@ -412,7 +412,7 @@ impl ObjectStoreClient {
         self.call_done(result).map(|()| Completion::default())
     }
 
-    async fn list(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn list(&mut self, request: &Request<'_>) -> OpResult {
         let store = self.store(request.bucket)?;
         let op = &request.op;
         let delimiter =
@@ -447,7 +447,7 @@ impl ObjectStoreClient {
         }
     }
 
-    async fn perform(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn perform(&mut self, request: &Request<'_>) -> OpResult {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request).await,
             OpClass::Put | OpClass::PutIfAbsent => self.put(request).await,
@@ -464,11 +464,7 @@ impl ObjectStoreClient {
 }
 
 impl Client for ObjectStoreClient {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let shared_probe = self.shared_probe.clone();
         let _lent = shared_probe.lend(probe);
         // Boxed: the library's futures would otherwise enlarge every session's task.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bucketload_core::driver::{Completion, WorkerId};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{ByteRange, OpClass, Request};
 use bucketload_core::record::Probe;
 use futures_util::StreamExt as _;
@@ -93,7 +93,7 @@ impl OpendalEngine {
         })
     }
 
-    fn transport(&self) -> Result<ReqwestTransport, OpError> {
+    fn transport(&self) -> OpResult<ReqwestTransport> {
         let mut builder = reqwest::Client::builder();
         if !self.trusted.is_empty() {
             builder = builder.tls_certs_only(self.trusted.clone());
@@ -136,7 +136,7 @@ impl Engine for OpendalEngine {
         }
     }
 
-    fn client(&self, worker: WorkerId) -> Result<OpendalClient, OpError> {
+    fn client(&self, worker: WorkerId) -> OpResult<OpendalClient> {
         let transport =
             THREAD_CLIENT.with(|slot| of_this_thread(slot, self.id, || self.transport()))?;
         Ok(OpendalClient {
@@ -185,7 +185,7 @@ pub struct OpendalClient {
 }
 
 /// Refuses a key that the library would change.
-fn check(key: &str) -> Result<(), OpError> {
+fn check(key: &str) -> OpResult<()> {
     // URLs lose their dot segments on the way.
     let dots = key.split('/').any(|part| matches!(part, "." | ".."));
     if !key.is_empty() && !dots && normalize_path(key) == key && !key.ends_with('/') {
@@ -210,7 +210,7 @@ fn within(request: &Request<'_>, range: ByteRange) -> Range<u64> {
 }
 
 impl OpendalClient {
-    fn operator(&mut self, bucket: &str) -> Result<Operator, OpError> {
+    fn operator(&mut self, bucket: &str) -> OpResult<Operator> {
         if let Some((of, operator)) = &self.operator
             && of == bucket
         {
@@ -254,7 +254,7 @@ impl OpendalClient {
     }
 
     /// Marks the end of a call and interprets its failure.
-    fn call_done<T>(&self, result: opendal::Result<T>) -> Result<T, OpError> {
+    fn call_done<T>(&self, result: opendal::Result<T>) -> OpResult<T> {
         self.shared_probe.lock().done();
         result.map_err(|error| {
             let status = self.shared_probe.lock().status();
@@ -262,7 +262,7 @@ impl OpendalClient {
         })
     }
 
-    async fn get(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn get(&mut self, request: &Request<'_>) -> OpResult {
         let operator = self.operator(request.bucket)?;
         check(request.key)?;
         let mut reading = Reading::of(request);
@@ -296,7 +296,7 @@ impl OpendalClient {
         reading.judge(status, received, None)
     }
 
-    async fn put(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn put(&mut self, request: &Request<'_>) -> OpResult {
         let operator = self.operator(request.bucket)?;
         check(request.key)?;
         let content = content_of(request)?;
@@ -320,7 +320,7 @@ impl OpendalClient {
         }
     }
 
-    async fn head(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn head(&mut self, request: &Request<'_>) -> OpResult {
         let operator = self.operator(request.bucket)?;
         check(request.key)?;
         let result = operator.stat(request.key).await;
@@ -330,14 +330,14 @@ impl OpendalClient {
         })
     }
 
-    async fn delete(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn delete(&mut self, request: &Request<'_>) -> OpResult {
         let operator = self.operator(request.bucket)?;
         check(request.key)?;
         let result = operator.delete(request.key).await;
         self.call_done(result).map(|()| Completion::default())
     }
 
-    async fn delete_many(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn delete_many(&mut self, request: &Request<'_>) -> OpResult {
         let operator = self.operator(request.bucket)?;
         let keys = keys_of(request, 1000)?;
         keys.iter().try_for_each(|key| check(key))?;
@@ -348,7 +348,7 @@ impl OpendalClient {
         })
     }
 
-    async fn copy(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn copy(&mut self, request: &Request<'_>) -> OpResult {
         let operator = self.operator(request.bucket)?;
         check(request.source)?;
         check(request.key)?;
@@ -356,7 +356,7 @@ impl OpendalClient {
         self.call_done(result).map(|_| Completion::default())
     }
 
-    async fn list(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn list(&mut self, request: &Request<'_>) -> OpResult {
         let operator = self.operator(request.bucket)?;
         let op = &request.op;
         if !matches!(request.delimiter, "" | "/") {
@@ -406,7 +406,7 @@ impl OpendalClient {
         })
     }
 
-    async fn perform(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn perform(&mut self, request: &Request<'_>) -> OpResult {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request).await,
             OpClass::Put | OpClass::PutIfAbsent => self.put(request).await,
@@ -421,11 +421,7 @@ impl OpendalClient {
 }
 
 impl Client for OpendalClient {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let shared_probe = self.shared_probe.clone();
         let _lent = shared_probe.lend(probe);
         // Boxed: the library's futures would otherwise enlarge every session's task.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 pub(crate) use bucketload_core::driver::content_of;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::Request;
 use bucketload_core::payload::{Content, Segment};
 use bytes::Bytes;
@@ -51,7 +51,7 @@ impl Payload {
 ///
 /// # Errors
 /// When the request has no keys or more than `most`.
-pub(crate) fn keys_of(request: &Request<'_>, most: u64) -> Result<Vec<String>, OpError> {
+pub(crate) fn keys_of(request: &Request<'_>, most: u64) -> OpResult<Vec<String>> {
     let count = request.op.count;
     let Some(keys) = request.keys.filter(|_| (1..=most).contains(&count)) else {
         let detail = format!("delete-many takes 1 to {most} keys per request, not {count}");
@@ -69,7 +69,7 @@ pub(crate) fn keys_of(request: &Request<'_>, most: u64) -> Result<Vec<String>, O
 ///
 /// # Errors
 /// When there are more parts than S3 allows.
-pub(crate) fn parts_of(size: u64, part: u64) -> Result<(u64, u64), OpError> {
+pub(crate) fn parts_of(size: u64, part: u64) -> OpResult<(u64, u64)> {
     let part = if part == 0 { size.max(1) } else { part };
     let count = size.div_ceil(part).max(1);
     if count > MAX_PARTS {

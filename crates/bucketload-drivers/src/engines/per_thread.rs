@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use tokio::runtime::{Handle, Id};
 
 /// Identifies an engine.
@@ -28,8 +28,8 @@ pub(crate) type Slot<T> = RefCell<Option<(Id, EngineId, T)>>;
 pub(crate) fn of_this_thread<T: Clone>(
     slot: &Slot<T>,
     engine: EngineId,
-    make: impl FnOnce() -> Result<T, OpError>,
-) -> Result<T, OpError> {
+    make: impl FnOnce() -> OpResult<T>,
+) -> OpResult<T> {
     let runtime = Handle::current().id();
     let mut slot = slot.borrow_mut();
     match &*slot {

@@ -1,6 +1,6 @@
 //! Ranges and names in the forms that S3's HTTP clients expect, and a check of answers to ranged reads.
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 use bucketload_s3::encode;
 
@@ -29,7 +29,7 @@ pub(crate) fn check_range(
     request: &Request<'_>,
     status: u16,
     content_range: Option<&str>,
-) -> Result<Option<u64>, OpError> {
+) -> OpResult<Option<u64>> {
     let op = &request.op;
     let Some(range) = op.range.filter(|_| op.class == OpClass::RangeGet) else {
         return Ok(None);

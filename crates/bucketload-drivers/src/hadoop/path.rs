@@ -4,13 +4,13 @@
 //! turn some keys into other paths. This module refuses such keys before a request is sent, so no
 //! operation touches a file that its key does not name.
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 
 /// Refuses a bucket or key that a path cannot contain unchanged.
 ///
 /// # Errors
 /// `Rejected`, with the reason.
-pub(crate) fn check(bucket: &str, key: &str) -> Result<(), OpError> {
+pub(crate) fn check(bucket: &str, key: &str) -> OpResult<()> {
     let wrong = match (problem(bucket), problem(key)) {
         (Some(problem), _) => Some(("bucket", bucket, problem)),
         (None, Some(problem)) => Some(("key", key, problem)),

@@ -147,7 +147,7 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    use bucketload_core::error::{ErrorKind, OpError};
+    use bucketload_core::error::{ErrorKind, OpError, OpResult};
     use bucketload_core::record::Probe;
 
     use super::{Entry, Listed, Lister, Tree, after_deleting, remove_empty};
@@ -166,7 +166,7 @@ mod tests {
             _cursor: &mut (),
             into: &mut VecDeque<Entry>,
             _probe: &mut Probe,
-        ) -> Result<bool, OpError> {
+        ) -> OpResult<bool> {
             let inside = self.0.iter().filter_map(|path| path.strip_prefix(dir));
             into.extend(inside.filter_map(|rest| {
                 let name = rest.strip_suffix('/').unwrap_or(rest);
@@ -184,12 +184,7 @@ mod tests {
             unreachable!("only the control plane lists keys")
         }
 
-        async fn unlink(
-            &mut self,
-            _bucket: &str,
-            dir: &str,
-            _probe: &mut Probe,
-        ) -> Result<(), OpError> {
+        async fn unlink(&mut self, _bucket: &str, dir: &str, _probe: &mut Probe) -> OpResult<()> {
             let full = self.0.iter().any(|p| p.starts_with(dir) && p != dir);
             match (full, self.0.remove(dir) || dir.is_empty()) {
                 (true, _) => Err(OpError::new(ErrorKind::Conflict, "not empty")),

@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::future::Future;
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpResult};
 use bucketload_core::record::Probe;
 
 /// An entry of a directory.
@@ -42,7 +42,7 @@ pub(crate) trait Lister {
         cursor: &mut Self::Cursor,
         into: &mut VecDeque<Entry>,
         probe: &mut Probe,
-    ) -> impl Future<Output = Result<bool, OpError>>;
+    ) -> impl Future<Output = OpResult<bool>>;
 }
 
 /// A directory on the current path.
@@ -118,7 +118,7 @@ impl<C: Default> Walk<C> {
         &mut self,
         lister: &mut L,
         probe: &mut Probe,
-    ) -> Result<Option<Found>, OpError> {
+    ) -> OpResult<Option<Found>> {
         loop {
             let Some(frame) = self.frames.last_mut() else {
                 return Ok(None);
@@ -245,7 +245,7 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    use bucketload_core::error::{ErrorKind, OpError};
+    use bucketload_core::error::{ErrorKind, OpError, OpResult};
     use bucketload_core::record::Probe;
     use proptest::prelude::*;
 
@@ -277,7 +277,7 @@ mod tests {
             cursor: &mut Self::Cursor,
             into: &mut VecDeque<Entry>,
             _probe: &mut Probe,
-        ) -> Result<bool, OpError> {
+        ) -> OpResult<bool> {
             self.pages += 1;
             let mut names: Vec<Entry> = Vec::new();
             for rest in self.keys.iter().filter_map(|key| key.strip_prefix(dir)) {

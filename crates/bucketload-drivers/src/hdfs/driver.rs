@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_core::record::Probe;
 use hdfs_native::{Client, ClientBuilder, WriteOptions};
 
@@ -80,7 +80,7 @@ impl HdfsDriver {
 
 impl DriverShared {
     /// The client of load thread `thread`.
-    fn client(&self, thread: u16) -> Result<Client, OpError> {
+    fn client(&self, thread: u16) -> OpResult<Client> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&thread) {
             return Ok(client.clone());
@@ -137,7 +137,7 @@ impl Driver for HdfsDriver {
         }
     }
 
-    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<HdfsSession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<HdfsSession> {
         let client = self.inner.client(worker.thread)?;
         let reached = match &self.inner.target {
             Some(target) => DirectReader::open(target, probe).await.map(Some),

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::net::IpAddr;
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::record::{ConnectTimes, Probe};
 use bucketload_wire::tls::{self, ClientOptions, ClientTls, Identity, Pem};
 use bucketload_wire::{Conn, Error as WireError, Sock, dns};
@@ -48,7 +48,7 @@ pub(crate) async fn connect(
     tls: Option<&ClientTls>,
     source: Option<IpAddr>,
     probe: &mut Probe,
-) -> Result<Conn, OpError> {
+) -> OpResult<Conn> {
     let failed = |detail: String| Err(OpError::new(ErrorKind::Connect, detail));
     let resolved = match dns::resolve(&endpoint.host, endpoint.port).await {
         Ok(resolved) => resolved,
@@ -91,7 +91,7 @@ pub(crate) async fn connect(
     })
 }
 
-async fn handshake(sock: Sock, tls: &ClientTls, host: &str) -> Result<Conn, OpError> {
+async fn handshake(sock: Sock, tls: &ClientTls, host: &str) -> OpResult<Conn> {
     let failed =
         |kind, reason: &dyn Display| OpError::new(kind, format!("TLS with `{host}`: {reason}"));
     let name = tls::server_name(host).map_err(|e| failed(ErrorKind::Tls, &e))?;

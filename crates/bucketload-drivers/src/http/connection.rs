@@ -11,7 +11,7 @@
 use std::net::IpAddr;
 
 use bucketload_core::driver::RequestRoute;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::record::Probe;
 use bucketload_wire::http::ChunkedDecoder;
 use bucketload_wire::{Calls, Conn};
@@ -67,7 +67,7 @@ impl Connection {
         client: &Client,
         endpoint: &Endpoint,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         if let Some(conn) = &mut self.conn {
             if conn.is_silent() {
                 return Ok(());
@@ -106,7 +106,7 @@ impl Connection {
         outgoing: &mut O,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<Reply, OpError> {
+    ) -> OpResult<Reply> {
         let mut reply = Reply::default();
         let target = AcceptAll { client, endpoint };
         self.perform_on(&target, outgoing, sink, probe, &mut reply)
@@ -124,7 +124,7 @@ impl Connection {
         sink: &'p mut dyn Sink,
         probe: &'p mut Probe,
         reply: &'p mut Reply,
-    ) -> impl Future<Output = Result<(), OpError>> {
+    ) -> impl Future<Output = OpResult<()>> {
         let mut answer = Answer::new(outgoing, &target.client().ids, sink, probe, reply);
         async move {
             if !self.is_sound() {
@@ -153,7 +153,7 @@ pub(crate) trait RequestTarget {
     ///
     /// # Errors
     /// If the target treats the refusal in `reply` as an error.
-    fn judge(&self, reply: &Reply) -> Result<(), OpError>;
+    fn judge(&self, reply: &Reply) -> OpResult<()>;
 }
 
 /// A target that returns every refusal as a reply.
@@ -171,7 +171,7 @@ impl RequestTarget for AcceptAll<'_> {
         self.endpoint
     }
 
-    fn judge(&self, _reply: &Reply) -> Result<(), OpError> {
+    fn judge(&self, _reply: &Reply) -> OpResult<()> {
         Ok(())
     }
 }

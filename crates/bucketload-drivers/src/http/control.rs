@@ -1,7 +1,7 @@
 //! Control-plane code that several services share.
 
-use bucketload_core::driver::{Admin, Completion};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::Admin;
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 
 use super::answer::MAX_DOCUMENT;
 use super::outgoing::Outgoing;
@@ -14,8 +14,8 @@ use super::session::HttpSession;
 pub(crate) async fn ensure_bucket<S: Admin>(
     session: &mut S,
     bucket: &str,
-    create: impl AsyncFnOnce(&mut S) -> Result<Completion, OpError>,
-) -> Result<bool, OpError> {
+    create: impl AsyncFnOnce(&mut S) -> OpResult,
+) -> OpResult<bool> {
     match session.head_bucket(bucket).await {
         Ok(()) => return Ok(false),
         Err(error) if error.kind == ErrorKind::NotFound => {}
@@ -61,7 +61,7 @@ pub(crate) fn name_missing(mut error: OpError, what: &str, bucket: &str) -> OpEr
 }
 
 /// The result of a deletion. An object that is already gone is not an error.
-pub(crate) fn ignore_missing<T>(deleted: Result<T, OpError>) -> Result<(), OpError> {
+pub(crate) fn ignore_missing<T>(deleted: OpResult<T>) -> OpResult<()> {
     match deleted {
         Err(error) if error.kind != ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -4,7 +4,7 @@
 //! (connecting, hashing, rendering, signing) happens before the probe's `started`. From then on, the probe records when
 //! bytes move.
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::record::Probe;
 use bucketload_wire::http::{self, Body as Framing, ChunkedDecoder, Event};
 use bucketload_wire::{Conn, Error as WireError, SendEnd, Step};
@@ -129,7 +129,7 @@ pub(crate) fn exchange<'e, O: Outgoing>(
     outgoing: &'e mut O,
     decoder: &'e mut Option<Box<ChunkedDecoder>>,
     answer: &'e mut Answer<'_>,
-) -> impl Future<Output = Result<(), OpError>> {
+) -> impl Future<Output = OpResult<()>> {
     // The result of each await is consumed before the next one, so the future does not store both.
     async move {
         let first = conn.is_fresh();
@@ -186,7 +186,7 @@ async fn refused(
     answer: &mut Answer<'_>,
     sent: Box<Result<SendEnd, WireError>>,
     first: bool,
-) -> Result<(), OpError> {
+) -> OpResult<()> {
     let mut answer = Answer {
         ids: answer.ids,
         sink: &mut Ignore,
@@ -212,7 +212,7 @@ fn unsent(
     sent: Result<SendEnd, WireError>,
     answer: Result<&mut Reply, WireError>,
     first: bool,
-) -> Result<(), OpError> {
+) -> OpResult<()> {
     match (sent, answer) {
         (_, Ok(reply)) if reply.refusal.is_some() => {
             reply.reusable = false;

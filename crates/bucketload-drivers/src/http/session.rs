@@ -96,7 +96,7 @@ pub(crate) trait HttpSession {
         &mut self,
         request: &mut O,
         name: &'static str,
-    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+    ) -> OpResult<(Vec<u8>, Option<String>)> {
         let (mut body, mut value) = (Vec::new(), Vec::new());
         let mut sink = CollectWith {
             body: Collect::new(&mut body, MAX_SMALL),

@@ -2,11 +2,12 @@
 //! target is noticed, before a run.
 
 use bucketload_core::driver::{Admin, KeyPage, KeyVersion, VersionPage};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpResult};
 use bucketload_core::op::BucketNeeds;
 use bucketload_core::record::Probe;
 
-use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete, push_delete, uploads_query};
+use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete, push_delete};
+use super::ops_list_marked::{After, UPLOADS};
 use super::prepare::S3Call;
 use super::session::S3Session;
 use crate::http::answer::{no_next_page, unreadable};
@@ -16,17 +17,13 @@ use bucketload_s3::canonical::Header;
 use bucketload_s3::xml;
 
 impl Admin for S3Session {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         let probe = &mut Probe::untimed();
         let create = async |session: &mut Self| session.make_bucket(bucket, false, probe).await;
         ensure_bucket(self, bucket, create).await
     }
 
-    async fn ensure_bucket_with(
-        &mut self,
-        bucket: &str,
-        needs: BucketNeeds,
-    ) -> Result<bool, OpError> {
+    async fn ensure_bucket_with(&mut self, bucket: &str, needs: BucketNeeds) -> OpResult<bool> {
         let probe = &mut Probe::untimed();
         let create = async |session: &mut Self| {
             // A bucket with object lock keeps versions from the start.
@@ -39,11 +36,11 @@ impl Admin for S3Session {
         ensure_bucket(self, bucket, create).await
     }
 
-    async fn check_needs(&mut self, bucket: &str, needs: BucketNeeds) -> Result<(), OpError> {
+    async fn check_needs(&mut self, bucket: &str, needs: BucketNeeds) -> OpResult<()> {
         self.bucket_offers(bucket, needs).await
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         match self.head_one_bucket(bucket, &mut Probe::untimed()).await {
             Ok(_) => Ok(()),
             Err(error) => {
@@ -55,7 +52,7 @@ impl Admin for S3Session {
         }
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.remove_bucket(bucket, &mut Probe::untimed())
             .await
             .map(drop)
@@ -66,11 +63,11 @@ impl Admin for S3Session {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         self.list_page(bucket, prefix, after).await
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         for keys in keys.chunks(MAX_DELETE as usize) {
             let mut document = Vec::new();
             begin_delete(&mut document);
@@ -96,15 +93,11 @@ impl Admin for S3Session {
         bucket: &str,
         prefix: &str,
         after: Option<&KeyVersion>,
-    ) -> Result<VersionPage, OpError> {
+    ) -> OpResult<VersionPage> {
         self.version_page(bucket, prefix, after).await
     }
 
-    async fn delete_versions(
-        &mut self,
-        bucket: &str,
-        versions: &[KeyVersion],
-    ) -> Result<(), OpError> {
+    async fn delete_versions(&mut self, bucket: &str, versions: &[KeyVersion]) -> OpResult<()> {
         self.remove_versions(bucket, versions).await
     }
 
@@ -112,11 +105,11 @@ impl Admin for S3Session {
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         self.remove_locked(bucket, versions).await
     }
 
-    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, bucket: &str, prefix: &str) -> OpResult<u64> {
         let mut aborted = self.abort_listed(bucket, prefix, prefix).await?;
         // MinIO lists the uploads of a single key or of the whole bucket, but not those under a prefix.
         if aborted == 0 && !prefix.is_empty() {
@@ -125,12 +118,12 @@ impl Admin for S3Session {
         Ok(aborted)
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         let mut request = self.prepare(&S3Call::new("PUT", bucket, key).document(body));
         self.settle(&mut request).await
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         let mut request = self.prepare(&S3Call::new("GET", bucket, key));
         self.small(&mut request).await
     }
@@ -139,7 +132,7 @@ impl Admin for S3Session {
         &mut self,
         bucket: &str,
         key: &str,
-    ) -> Result<(Vec<u8>, Option<String>), OpError> {
+    ) -> OpResult<(Vec<u8>, Option<String>)> {
         let mut request = self.prepare(&S3Call::new("GET", bucket, key));
         self.small_with(&mut request, "etag").await
     }
@@ -150,7 +143,7 @@ impl Admin for S3Session {
         key: &str,
         body: &[u8],
         version: Option<&str>,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let Some(version) = version else {
             return self.put_small(bucket, key, body).await;
         };
@@ -172,17 +165,16 @@ impl Admin for S3Session {
 
 impl S3Session {
     /// Lists the uploads under `listed` and aborts those whose key starts with `prefix`.
-    async fn abort_listed(
-        &mut self,
-        bucket: &str,
-        listed: &str,
-        prefix: &str,
-    ) -> Result<u64, OpError> {
+    async fn abort_listed(&mut self, bucket: &str, listed: &str, prefix: &str) -> OpResult<u64> {
         let mut aborted = 0;
-        let (mut key_marker, mut upload_marker) = (Vec::new(), Vec::new());
+        let (mut key_marker, mut upload_marker) = (String::new(), String::new());
         loop {
             let mut query = Vec::new();
-            uploads_query(&mut query, "", &key_marker, 1000, listed, &upload_marker);
+            let after = After {
+                key: &key_marker,
+                id: &upload_marker,
+            };
+            UPLOADS.query(&mut query, listed, 1000, after);
             let call = S3Call::new("GET", bucket, "").query(&query);
             let mut request = self.prepare(&call);
             let body = match self.fetch(&mut request, MAX_PAGE).await {
@@ -192,15 +184,15 @@ impl S3Session {
             let mut uploads = Vec::new();
             let mut key = String::new();
             let mut truncated = false;
-            let (mut next_key, mut next_upload) = (Vec::new(), Vec::new());
+            let (mut next_key, mut next_upload) = (String::new(), String::new());
             xml::leaves(&body, |path, text| match *path {
                 [_, "Upload", "Key"] => key = text.get(),
                 [_, "Upload", "UploadId"] => {
                     uploads.push((std::mem::take(&mut key), text.get()));
                 }
                 [_, "IsTruncated"] => truncated = text.is("true"),
-                [_, "NextKeyMarker"] => next_key = text.get().into_bytes(),
-                [_, "NextUploadIdMarker"] => next_upload = text.get().into_bytes(),
+                [_, "NextKeyMarker"] => next_key = text.get(),
+                [_, "NextUploadIdMarker"] => next_upload = text.get(),
                 _ => {}
             })
             .map_err(|e| unreadable("list of uploads", e))?;

@@ -8,7 +8,7 @@
 //! list, so a page that fails with V2 is requested again with V1. From then on the session uses V1.
 
 use bucketload_core::driver::KeyPage;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 
 use super::ops_list::MAX_PAGE;
 use super::prepare::S3Call;
@@ -51,7 +51,7 @@ impl S3Session {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         let before = self.listing.key_before(after);
         if self.listing.v1 {
             return self
@@ -94,7 +94,7 @@ impl S3Session {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         let mut query = Vec::new();
         if let Some(after) = after {
             query.parameter("continuation-token", after);
@@ -111,12 +111,7 @@ impl S3Session {
     }
 
     /// A page of ListObjects after the key `before`. Without a delimiter, V1 continues after a page's last key.
-    async fn page_v1(
-        &mut self,
-        bucket: &str,
-        prefix: &str,
-        before: &str,
-    ) -> Result<KeyPage, OpError> {
+    async fn page_v1(&mut self, bucket: &str, prefix: &str, before: &str) -> OpResult<KeyPage> {
         let mut query = Vec::new();
         query.parameter("encoding-type", "url");
         if !before.is_empty() {
@@ -136,7 +131,7 @@ impl S3Session {
         bucket: &str,
         prefix: &str,
         mut query: Vec<u8>,
-    ) -> Result<(KeyPage, bool), OpError> {
+    ) -> OpResult<(KeyPage, bool)> {
         query.number("max-keys", PAGE);
         query.parameter("prefix", prefix);
         let call = S3Call::new("GET", bucket, "").query(&query);

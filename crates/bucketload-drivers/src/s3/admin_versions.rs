@@ -1,11 +1,12 @@
 //! The versions of objects, for the clean-up in buckets that keep them.
 
 use bucketload_core::driver::{KeyVersion, VersionPage};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::BucketNeeds;
 use bucketload_core::record::Probe;
 
 use super::ops_list::{MAX_DELETE, MAX_PAGE, begin_delete, end_delete};
+use super::ops_list_marked::{After, VERSIONS};
 use super::ops_lock::HOLD_OFF;
 use super::prepare::S3Call;
 use super::session::S3Session;
@@ -32,18 +33,14 @@ impl S3Session {
         bucket: &str,
         prefix: &str,
         after: Option<&KeyVersion>,
-    ) -> Result<VersionPage, OpError> {
+    ) -> OpResult<VersionPage> {
         let mut query = Vec::new();
         query.parameter("encoding-type", "url");
-        if let Some(after) = after {
-            query.parameter("key-marker", &after.key);
-        }
-        query.number("max-keys", PAGE);
-        query.parameter("prefix", prefix);
-        if let Some(after) = after.filter(|after| !after.version.is_empty()) {
-            query.parameter("version-id-marker", &after.version);
-        }
-        query.parameter("versions", "");
+        let after = after.map(|after| After {
+            key: &after.key,
+            id: &after.version,
+        });
+        VERSIONS.query(&mut query, prefix, PAGE, after.unwrap_or_default());
         let call = S3Call::new("GET", bucket, "").query(&query);
         let mut request = self.prepare(&call);
         let body = self.fetch(&mut request, MAX_PAGE).await?;
@@ -55,7 +52,7 @@ impl S3Session {
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         for versions in versions.chunks(MAX_DELETE as usize) {
             let mut document = Vec::new();
             begin_delete(&mut document);
@@ -88,7 +85,7 @@ impl S3Session {
 
 impl S3Session {
     /// Lets a bucket keep versions.
-    pub(super) async fn enable_versioning(&mut self, bucket: &str) -> Result<(), OpError> {
+    pub(super) async fn enable_versioning(&mut self, bucket: &str) -> OpResult<()> {
         let call = S3Call::new("PUT", bucket, "").query(b"versioning=");
         let mut request = self.prepare(&call.document(
             b"<VersioningConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
@@ -98,11 +95,7 @@ impl S3Session {
     }
 
     /// Checks that a bucket offers what operations need of it.
-    pub(super) async fn bucket_offers(
-        &mut self,
-        bucket: &str,
-        needs: BucketNeeds,
-    ) -> Result<(), OpError> {
+    pub(super) async fn bucket_offers(&mut self, bucket: &str, needs: BucketNeeds) -> OpResult<()> {
         let lacks = |text: &str| Err(OpError::new(ErrorKind::Rejected, text));
         if needs.versions {
             let [state, _] = self.configuration(bucket, b"versioning=").await?;
@@ -135,11 +128,7 @@ impl S3Session {
     }
 
     /// State and retention mode in the bucket's configuration `query`; empty where it has none.
-    async fn configuration(
-        &mut self,
-        bucket: &str,
-        query: &'static [u8],
-    ) -> Result<[String; 2], OpError> {
+    async fn configuration(&mut self, bucket: &str, query: &'static [u8]) -> OpResult<[String; 2]> {
         let mut request = self.prepare(&S3Call::new("GET", bucket, "").query(query));
         let body = self.fetch(&mut request, MAX_DOCUMENT).await?;
         let mut found = <[String; 2]>::default();
@@ -157,7 +146,7 @@ impl S3Session {
         &mut self,
         bucket: &str,
         versions: &[KeyVersion],
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         for version in versions {
             let mut query = Vec::new();
             query.parameter("legal-hold", "");
@@ -180,7 +169,7 @@ impl S3Session {
 }
 
 /// Reads a page. A server that ignores `versions` answers with a listing of objects, which has no versions.
-fn read_page(body: &[u8]) -> Result<VersionPage, OpError> {
+fn read_page(body: &[u8]) -> OpResult<VersionPage> {
     let mut page = VersionPage::default();
     let (mut encoded, mut truncated) = (false, false);
     let (mut key, mut version) = (None, None);

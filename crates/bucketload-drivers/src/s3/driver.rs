@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bucketload_core::driver::{AnyDriver, Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Probe;
 use bucketload_wire::clock::wall_seconds;
@@ -129,7 +129,7 @@ impl Driver for S3Driver {
         )
     }
 
-    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<S3Session, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<S3Session> {
         let sources = &self.inner.config.source_addresses;
         let (endpoint, source) = self.inner.client.assign(worker.worker, sources);
         let shared = S3Shared::of_this_thread(&self.inner, endpoint);

@@ -28,6 +28,7 @@ mod lookup;
 mod ops_append;
 mod ops_bucket;
 mod ops_list;
+mod ops_list_marked;
 mod ops_lock;
 mod ops_multipart;
 mod ops_object;

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_s3::canonical::Header;
@@ -90,11 +90,7 @@ impl Sink for Told {
 impl S3Session {
     /// PUT at the end of the object, after a HEAD if the end is not known. If another writer moved the end, HEAD and
     /// PUT once more.
-    pub(crate) async fn append(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn append(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let shared = Rc::clone(&self.shared);
         let Some(ends) = &shared.driver.ends else {
             return Err(absent(OpClass::Append));
@@ -142,7 +138,7 @@ impl S3Session {
         content: Upload<'_>,
         end: u64,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut digits = [0; 20];
         let headers = [Header {
             name: "x-amz-write-offset-bytes",
@@ -163,7 +159,7 @@ impl S3Session {
     }
 
     /// The size of the object in bytes; 0 if there is none.
-    async fn end_of(&mut self, request: &Request<'_>, probe: &mut Probe) -> Result<u64, OpError> {
+    async fn end_of(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult<u64> {
         let mut prepared = self.prepare(&S3Call::new("HEAD", request.bucket, request.key));
         let reply = self.attempt(&mut prepared, &mut Ignore, probe).await?;
         match &reply.refusal {

@@ -1,7 +1,7 @@
 //! Operations on buckets.
 
 use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_core::record::Probe;
 
 use super::prepare::S3Call;
@@ -28,7 +28,7 @@ impl S3Session {
         bucket: &str,
         lock: bool,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut document = Buffer::take();
         // Buckets without a location are in us-east-1, and naming that region is an error.
         let region = &self.shared.config().region;
@@ -51,25 +51,17 @@ impl S3Session {
         self.complete(&mut prepared, probe).await
     }
 
-    pub(crate) async fn head_one_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn head_one_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         let mut request = self.prepare(&S3Call::new("HEAD", bucket, ""));
         self.complete(&mut request, probe).await
     }
 
-    pub(crate) async fn remove_bucket(
-        &mut self,
-        bucket: &str,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn remove_bucket(&mut self, bucket: &str, probe: &mut Probe) -> OpResult {
         let mut request = self.prepare(&S3Call::new("DELETE", bucket, ""));
         self.complete(&mut request, probe).await
     }
 
-    pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> Result<Completion, OpError> {
+    pub(crate) async fn list_buckets(&mut self, probe: &mut Probe) -> OpResult {
         let mut body = Buffer::take();
         let mut request = self.prepare(&S3Call::new("GET", "", ""));
         self.document(&mut request, &mut body, MAX_BUCKETS, probe)

@@ -1,10 +1,10 @@
-//! Listings (V2, V1, unfinished uploads) and the deletion of several objects in one request.
+//! Listings of objects (V2, V1) and the deletion of several objects in one request.
 //!
 //! A page is received as a whole and parsed after its last byte, outside the service time. Listings count entries: keys
 //! and common prefixes.
 
 use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{Request, Watch};
 use bucketload_core::record::Probe;
 
@@ -54,7 +54,7 @@ impl S3Session {
         request: &Request<'_>,
         v2: bool,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let op = &request.op;
         let mut query = Buffer::take();
         let mut body = Buffer::take();
@@ -129,60 +129,11 @@ impl S3Session {
         }
     }
 
-    pub(crate) async fn list_uploads(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
-        let op = &request.op;
-        let mut query = Buffer::take();
-        let mut body = Buffer::take();
-        // Where this page starts, and where the next one does.
-        let (mut key, mut upload) = (Buffer::take(), Buffer::take());
-        let (mut next_key, mut next_upload) = (Buffer::take(), Buffer::take());
-        let mut items = 0;
-        let mut pages = 0;
-        loop {
-            uploads_query(
-                &mut query,
-                request.delimiter,
-                &key,
-                op.count,
-                request.key,
-                &upload,
-            );
-            let mut prepared = self.prepare(&S3Call::new("GET", request.bucket, "").query(&query));
-            self.document(&mut prepared, &mut body, MAX_PAGE, probe)
-                .await?;
-            let mut truncated = false;
-            next_key.clear();
-            next_upload.clear();
-            xml::leaves(&body, |path, text| match *path {
-                [_, "Upload", "UploadId"] | [_, "CommonPrefixes", "Prefix"] => items += 1,
-                [_, "IsTruncated"] => truncated = text.is("true"),
-                [_, "NextKeyMarker"] => set(&mut next_key, text),
-                [_, "NextUploadIdMarker"] => set(&mut next_upload, text),
-                _ => {}
-            })
-            .map_err(|e| unreadable("list of uploads", e))?;
-            pages += 1;
-            if !truncated || (op.pages > 0 && pages >= op.pages) {
-                return Ok(Completion { items, ..DONE });
-            }
-            let stays = *next_key == *key && *next_upload == *upload;
-            if next_key.is_empty() || stays {
-                return Err(no_next_page());
-            }
-            std::mem::swap(&mut key, &mut next_key);
-            std::mem::swap(&mut upload, &mut next_upload);
-        }
-    }
-
     pub(crate) async fn delete_many(
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let count = request.op.count;
         if count == 0 || count > MAX_DELETE {
             let text = format!("delete-many takes 1 to {MAX_DELETE} keys per request, not {count}");
@@ -206,7 +157,7 @@ impl S3Session {
         bucket: &str,
         document: &[u8],
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let call = S3Call::new("POST", bucket, "");
         let mut prepared = self.prepare(&call.query(b"delete=").document(document));
         let mut body = Buffer::take();
@@ -238,32 +189,6 @@ impl S3Session {
         error.detail = format!("{failed} keys were not deleted; {}", error.detail).into();
         Err(error)
     }
-}
-
-/// The query of ListMultipartUploads.
-pub(crate) fn uploads_query(
-    query: &mut Vec<u8>,
-    delimiter: &str,
-    key: &[u8],
-    count: u64,
-    prefix: &str,
-    upload: &[u8],
-) {
-    query.clear();
-    if !delimiter.is_empty() {
-        query.parameter("delimiter", delimiter);
-    }
-    if !key.is_empty() {
-        query.parameter("key-marker", as_text(key));
-    }
-    if count > 0 {
-        query.number("max-uploads", count);
-    }
-    query.parameter("prefix", prefix);
-    if !upload.is_empty() {
-        query.parameter("upload-id-marker", as_text(upload));
-    }
-    query.parameter("uploads", "");
 }
 
 pub(crate) fn begin_delete(document: &mut Vec<u8>) {

@@ -1,7 +1,7 @@
 //! Object lock, access control lists and attributes of objects. Each operation is one request on the current version.
 
 use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_core::op::Request;
 use bucketload_core::record::Probe;
 use bucketload_wire::clock::wall_seconds;
@@ -42,7 +42,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let until = wall_seconds().saturating_add(request.op.count.saturating_mul(DAY));
         let mut document = Buffer::take();
         document.extend_from_slice(
@@ -59,7 +59,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         self.put_document(request, b"legal-hold=", HOLD_ON, probe)
             .await
     }
@@ -70,7 +70,7 @@ impl S3Session {
         query: &'static [u8],
         document: &[u8],
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let call = S3Call::new("PUT", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(query).document(document));
         self.complete(&mut prepared, probe).await
@@ -82,7 +82,7 @@ impl S3Session {
         request: &Request<'_>,
         (query, item): (&'static [u8], &'static str),
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let call = S3Call::new("GET", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(query));
         let mut body = Buffer::take();
@@ -97,11 +97,7 @@ impl S3Session {
     }
 
     /// PutObjectAcl with the canned list `private`.
-    pub(crate) async fn put_acl(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn put_acl(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let call = S3Call::new("PUT", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"acl=").headers(&ACL));
         self.complete(&mut prepared, probe).await
@@ -112,7 +108,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let call = S3Call::new("GET", request.bucket, request.key).kind(Kind::Content);
         let mut prepared = self.prepare(&call.query(b"attributes=").headers(&ATTRIBUTES));
         let mut body = Buffer::take();

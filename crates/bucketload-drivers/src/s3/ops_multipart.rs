@@ -4,7 +4,7 @@
 //! workload did not ask for. Clean-up aborts such uploads (`Admin::abort_uploads`).
 
 use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{Op, Request};
 use bucketload_core::record::Probe;
 
@@ -29,7 +29,7 @@ const MAX_PARTS: u64 = 10_000;
 
 /// Divides `size` bytes into parts of `part` bytes (0 = one part). Returns the number of parts, at least one because an
 /// upload needs one, and their size.
-fn parts_of(size: u64, part: u64) -> Result<(u64, u64), OpError> {
+fn parts_of(size: u64, part: u64) -> OpResult<(u64, u64)> {
     let part = if part == 0 { size.max(1) } else { part };
     let count = size.div_ceil(part).max(1);
     if count > MAX_PARTS {
@@ -85,7 +85,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let content = content_of(request)?;
         let (count, part) = parts_of(content.size(), request.op.count)?;
         let span_of = |number: u64| {
@@ -153,7 +153,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let op = &request.op;
         // An object of unknown size is copied as one part: a part without a range is the whole object.
         let whole = op.size == Op::UNKNOWN_SIZE || op.size == 0;
@@ -224,7 +224,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut upload = Buffer::take();
         self.create_upload(request, None, &mut upload, probe)
             .await?;
@@ -239,7 +239,7 @@ impl S3Session {
         checksum: Option<ChecksumAlgorithm>,
         upload: &mut Vec<u8>,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let headers = [
             Header {
                 name: "x-amz-checksum-algorithm",
@@ -281,7 +281,7 @@ impl S3Session {
         upload: &[u8],
         document: &mut Vec<u8>,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         document.extend_from_slice(b"</CompleteMultipartUpload>");
         let mut query = Buffer::take();
         query.parameter("uploadId", as_text(upload));
@@ -310,7 +310,7 @@ impl S3Session {
         key: &str,
         upload: &[u8],
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut query = Buffer::take();
         query.parameter("uploadId", as_text(upload));
         let mut prepared = self.prepare(&S3Call::new("DELETE", bucket, key).query(&query));

@@ -1,7 +1,7 @@
 //! Operations on one object: get, range-get, put, head, delete, copy, restore, tagging.
 
 use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
@@ -32,11 +32,7 @@ const IF_PRESENT: [Header<'static>; 1] = [Header {
 }];
 
 impl S3Session {
-    pub(crate) async fn get(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn get(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut reading = Reading::of(request);
         let mut prepared = {
             let call = S3Call::new("GET", request.bucket, request.key).kind(Kind::Content);
@@ -53,15 +49,11 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         if_absent(self.put(request, probe).await)
     }
 
-    pub(crate) async fn put(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn put(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let len = content_of(request)?.size();
         let mut digests = match self.shared.config().payload.is_chunked() {
             true => Buffer::take(),
@@ -79,7 +71,7 @@ impl S3Session {
         &self,
         request: &'a Request<'_>,
         digests: &'a mut Vec<u8>,
-    ) -> Result<Prepared<'a>, OpError> {
+    ) -> OpResult<Prepared<'a>> {
         let span = Span::whole(content_of(request)?);
         let hashes = ContentHashes::of(self.shared.config(), span, digests);
         let content = Upload {
@@ -96,11 +88,7 @@ impl S3Session {
         Ok(self.prepare(&call))
     }
 
-    pub(crate) async fn head(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let call = S3Call::new("HEAD", request.bucket, request.key);
         let mut prepared = self.prepare(&call.kind(Kind::Content));
         let mut reply = Reply::default();
@@ -109,11 +97,7 @@ impl S3Session {
         size_of_object(&reply)
     }
 
-    pub(crate) async fn delete(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn delete(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut prepared = self.prepare(&S3Call::new("DELETE", request.bucket, request.key));
         let mut reply = Reply::default();
         self.perform_into(&mut prepared, &mut Ignore, probe, &mut reply)
@@ -126,17 +110,13 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let call = S3Call::new("DELETE", request.bucket, request.key);
         let mut prepared = self.prepare(&call.headers(&IF_PRESENT));
         self.complete(&mut prepared, probe).await
     }
 
-    pub(crate) async fn copy(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn copy(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut source = Buffer::take();
         push_source(&mut source, request);
         let headers = [Header {
@@ -154,11 +134,7 @@ impl S3Session {
     }
 
     /// RestoreObject. Status 202 means that the restore has started, 200 that an existing copy now stays longer.
-    pub(crate) async fn restore(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    pub(crate) async fn restore(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let mut document = Buffer::take();
         document.extend_from_slice(
             b"<RestoreRequest xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Days>",
@@ -177,7 +153,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let mut document = Buffer::take();
         document.extend_from_slice(
             b"<Tagging xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><TagSet><Tag>\
@@ -195,7 +171,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let call = S3Call::new("GET", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(b"tagging="));
         let mut body = Buffer::take();
@@ -213,7 +189,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let call = S3Call::new("DELETE", request.bucket, request.key);
         let mut request = self.prepare(&call.query(b"tagging="));
         self.complete(&mut request, probe).await

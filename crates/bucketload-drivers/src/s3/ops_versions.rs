@@ -3,22 +3,20 @@
 use std::cell::Cell;
 
 use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{Request, VersionId};
 use bucketload_core::record::Probe;
 
 use super::keeping::Kind;
-use super::ops_list::{MAX_PAGE, set};
 use super::prepare::{Prepared, S3Call};
 use super::session::S3Session;
-use crate::http::answer::{MAX_DOCUMENT, as_text, if_absent, no_next_page, too_long, unreadable};
+use crate::http::answer::{MAX_DOCUMENT, if_absent, too_long};
 use crate::http::exchange::Reply;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
 use crate::http::render::Render as _;
 use crate::http::session::HttpSession as _;
 use crate::http::sink::{Collect, OneField, Sink};
-use bucketload_s3::xml;
 
 /// The header field with the identifier of a version.
 pub(crate) const VERSION: &str = "x-amz-version-id";
@@ -27,7 +25,7 @@ pub(crate) const VERSION: &str = "x-amz-version-id";
 ///
 /// # Errors
 /// When there is none, or it is longer than any that is known.
-pub(crate) fn note_version(version: &Cell<VersionId>, id: &[u8]) -> Result<(), OpError> {
+pub(crate) fn note_version(version: &Cell<VersionId>, id: &[u8]) -> OpResult<()> {
     let wrong = |text: &str| Err(OpError::new(ErrorKind::Protocol, text));
     match VersionId::new(id) {
         _ if id.is_empty() => wrong(
@@ -42,7 +40,7 @@ pub(crate) fn note_version(version: &Cell<VersionId>, id: &[u8]) -> Result<(), O
 }
 
 /// The version that the operation is about.
-fn version_of(request: &Request<'_>) -> Result<VersionId, OpError> {
+fn version_of(request: &Request<'_>) -> OpResult<VersionId> {
     let version = request.version.map(Cell::get).unwrap_or_default();
     match version.as_str() {
         "" => {
@@ -85,7 +83,7 @@ impl S3Session {
         prepared: &mut Prepared<'_>,
         (body, id): (&mut Vec<u8>, &mut Vec<u8>),
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut sink = Noting {
             body: Collect::new(body, MAX_DOCUMENT),
             id: OneField {
@@ -106,7 +104,7 @@ impl S3Session {
         request: &Request<'_>,
         version: &Cell<VersionId>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let bytes = content_of(request)?.size();
         let mut digests = Buffer::take();
         let mut prepared = self.prepare_put(request, &mut digests)?;
@@ -126,7 +124,7 @@ impl S3Session {
         request: &Request<'_>,
         version: &Cell<VersionId>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         if_absent(self.put_version(request, version, probe).await)
     }
 
@@ -134,7 +132,7 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let version = version_of(request)?;
         let mut reading = Reading::of(request);
         let mut query = Buffer::take();
@@ -151,71 +149,12 @@ impl S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    ) -> OpResult {
         let version = version_of(request)?;
         let mut query = Buffer::take();
         query.parameter("versionId", version.as_str());
         let call = S3Call::new("DELETE", request.bucket, request.key);
         let mut prepared = self.prepare(&call.query(&query));
         self.complete(&mut prepared, probe).await
-    }
-
-    /// ListObjectVersions. Counts versions, delete markers and common prefixes.
-    pub(crate) async fn list_object_versions(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
-        let op = &request.op;
-        let mut query = Buffer::take();
-        let mut body = Buffer::take();
-        // Where this page starts, and where the next one does.
-        let (mut key, mut version) = (Buffer::take(), Buffer::take());
-        let (mut next_key, mut next_version) = (Buffer::take(), Buffer::take());
-        let (mut items, mut pages) = (0, 0);
-        loop {
-            query.clear();
-            if !request.delimiter.is_empty() {
-                query.parameter("delimiter", request.delimiter);
-            }
-            if !key.is_empty() {
-                query.parameter("key-marker", as_text(&key));
-            }
-            if op.count > 0 {
-                query.number("max-keys", op.count);
-            }
-            query.parameter("prefix", request.key);
-            if !version.is_empty() {
-                query.parameter("version-id-marker", as_text(&version));
-            }
-            query.parameter("versions", "");
-            let call = S3Call::new("GET", request.bucket, "").query(&query);
-            let mut prepared = self.prepare(&call);
-            self.document(&mut prepared, &mut body, MAX_PAGE, probe)
-                .await?;
-            let mut truncated = false;
-            next_key.clear();
-            next_version.clear();
-            xml::leaves(&body, |path, text| match *path {
-                [_, "Version" | "DeleteMarker", "Key"] | [_, "CommonPrefixes", "Prefix"] => {
-                    items += 1;
-                }
-                [_, "IsTruncated"] => truncated = text.is("true"),
-                [_, "NextKeyMarker"] => set(&mut next_key, text),
-                [_, "NextVersionIdMarker"] => set(&mut next_version, text),
-                _ => {}
-            })
-            .map_err(|e| unreadable("listing of versions", e))?;
-            pages += 1;
-            if !truncated || (op.pages > 0 && pages >= op.pages) {
-                return Ok(Completion { items, ..DONE });
-            }
-            let stays = *next_key == *key && *next_version == *version;
-            if next_key.is_empty() || stays {
-                return Err(no_next_page());
-            }
-            std::mem::swap(&mut key, &mut next_key);
-            std::mem::swap(&mut version, &mut next_version);
-        }
     }
 }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
 
-use bucketload_core::driver::{AnySession, Completion, RequestRoute, Session};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::driver::{AnySession, RequestRoute, Session};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::record::Probe;
 use bucketload_wire::Calls;
@@ -14,6 +14,7 @@ use super::admin_list::ListState;
 use super::dispatch::Dispatch;
 use super::driver::S3Shared;
 use super::error_map::{self, Context, ErrorDocument};
+use super::ops_list_marked::{UPLOADS, VERSIONS};
 use super::prepare::{ContentHashes, Prepared, S3Call};
 use crate::http::client::Client;
 use crate::http::connection::{Connection, RequestTarget};
@@ -71,11 +72,7 @@ impl S3Session {
     }
 
     /// Writes a file below the directory for local files, with the bucket as directory and the key as name.
-    async fn local_write(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn local_write(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let Some(local) = &mut self.local else {
             return Err(absent(request.op.class));
         };
@@ -91,11 +88,7 @@ impl S3Session {
     }
 
     /// Performs operations that take several requests, or one with a document in the request or the response.
-    async fn execute_rare(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute_rare(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         match request.op.class {
             OpClass::PutIfAbsent => match request.version {
                 None => park(self.put_if_absent(request, probe)).await,
@@ -108,13 +101,13 @@ impl S3Session {
             OpClass::MultipartPut => park(self.multipart_put(request, probe)).await,
             OpClass::MultipartCopy => park(self.multipart_copy(request, probe)).await,
             OpClass::MultipartAbort => park(self.multipart_abort(request, probe)).await,
-            OpClass::ListUploads => park(self.list_uploads(request, probe)).await,
+            OpClass::ListUploads => park(self.list_marked(&UPLOADS, request, probe)).await,
             OpClass::PutTagging => park(self.put_tagging(request, probe)).await,
             OpClass::GetTagging => park(self.get_tagging(request, probe)).await,
             OpClass::DeleteTagging => park(self.delete_tagging(request, probe)).await,
             OpClass::Append => park(self.append(request, probe)).await,
             OpClass::DeleteIfMatch => park(self.delete_if_match(request, probe)).await,
-            OpClass::ListVersions => park(self.list_object_versions(request, probe)).await,
+            OpClass::ListVersions => park(self.list_marked(&VERSIONS, request, probe)).await,
             OpClass::GetVersion => park(self.get_version(request, probe)).await,
             OpClass::DeleteVersion => park(self.delete_version(request, probe)).await,
             OpClass::PutRetention => park(self.put_retention(request, probe)).await,
@@ -167,7 +160,7 @@ impl S3Session {
         sink: &'p mut dyn Sink,
         probe: &'p mut Probe,
         reply: &'p mut Reply,
-    ) -> impl Future<Output = Result<(), OpError>> {
+    ) -> impl Future<Output = OpResult<()>> {
         self.connection
             .perform_on(&*self.shared, prepared, sink, probe, reply)
     }
@@ -186,13 +179,13 @@ impl S3Session {
         body: &mut Vec<u8>,
         limit: usize,
         probe: &mut Probe,
-    ) -> Result<u16, OpError> {
+    ) -> OpResult<u16> {
         let status = self.document(prepared, body, limit, probe).await?.status;
         self.concluded(status, body)
     }
 
     /// The status, unless `body` reports a failure.
-    pub(crate) fn concluded(&self, status: u16, body: &[u8]) -> Result<u16, OpError> {
+    pub(crate) fn concluded(&self, status: u16, body: &[u8]) -> OpResult<u16> {
         match ErrorDocument::find(body) {
             None => Ok(status),
             Some(document) => {
@@ -226,7 +219,7 @@ impl RequestTarget for S3Shared {
     }
 
     #[inline]
-    fn judge(&self, reply: &Reply) -> Result<(), OpError> {
+    fn judge(&self, reply: &Reply) -> OpResult<()> {
         match &reply.refusal {
             None => Ok(()),
             Some(refusal) => Err(self.refused(reply.status, refusal)),
@@ -267,7 +260,7 @@ impl Session for S3Session {
         &mut self,
         request: &Request<'_>,
         probe: &mut Probe,
-    ) -> impl Future<Output = Result<Completion, OpError>> {
+    ) -> impl Future<Output = OpResult> {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => Dispatch::Get {
                 get: self.get(request, probe),

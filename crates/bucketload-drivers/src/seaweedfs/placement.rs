@@ -1,6 +1,6 @@
 //! The location of objects: the volumes of an object's chunks, and the servers of a volume.
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 
 use super::filer::push_path;
 use super::session::SeaweedSession;
@@ -57,7 +57,7 @@ impl SeaweedSession {
     ///
     /// # Errors
     /// `NotFound` when the object does not exist; otherwise the filer's error.
-    pub async fn volumes_of(&mut self, bucket: &str, key: &str) -> Result<Vec<u32>, OpError> {
+    pub async fn volumes_of(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u32>> {
         let mut head = self.begin("GET");
         push_path(&mut head, bucket, key);
         head.text("?metadata=true&resolveManifest=true");
@@ -70,7 +70,7 @@ impl SeaweedSession {
     ///
     /// # Errors
     /// `NotFound` when the volume does not exist; otherwise the master's error.
-    pub async fn servers_of(&mut self, volume: u32) -> Result<Vec<String>, OpError> {
+    pub async fn servers_of(&mut self, volume: u32) -> OpResult<Vec<String>> {
         let mut head = self.begin("GET");
         head.text("/dir/lookup?volumeId=");
         encode::push_decimal(&mut head, u64::from(volume));

@@ -1,7 +1,7 @@
 //! Untimed control-plane calls.
 
 use bucketload_core::driver::{Admin, KeyPage, Room};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpResult};
 use bucketload_core::record::Probe;
 
 use super::documents;
@@ -13,19 +13,19 @@ use crate::http::control::ensure_bucket;
 use crate::http::sink::Collect;
 
 impl Admin for WebHdfsSession {
-    async fn ensure_bucket(&mut self, bucket: &str) -> Result<bool, OpError> {
+    async fn ensure_bucket(&mut self, bucket: &str) -> OpResult<bool> {
         let probe = &mut Probe::untimed();
         let create = async |session: &mut Self| session.make_bucket(bucket, probe).await;
         ensure_bucket(self, bucket, create).await
     }
 
-    async fn head_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn head_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.find_bucket(bucket, &mut Probe::untimed())
             .await
             .map(drop)
     }
 
-    async fn delete_bucket(&mut self, bucket: &str) -> Result<(), OpError> {
+    async fn delete_bucket(&mut self, bucket: &str) -> OpResult<()> {
         self.head_bucket(bucket).await?;
         prune::remove_bucket(self, bucket).await
     }
@@ -35,15 +35,15 @@ impl Admin for WebHdfsSession {
         bucket: &str,
         prefix: &str,
         after: Option<&str>,
-    ) -> Result<KeyPage, OpError> {
+    ) -> OpResult<KeyPage> {
         listing::page(self, bucket, prefix, after).await
     }
 
-    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> Result<(), OpError> {
+    async fn delete_keys(&mut self, bucket: &str, keys: &[String]) -> OpResult<()> {
         prune::delete_keys(self, bucket, keys).await
     }
 
-    async fn room(&mut self, bucket: &str) -> Result<Option<Room>, OpError> {
+    async fn room(&mut self, bucket: &str) -> OpResult<Option<Room>> {
         let probe = &mut Probe::untimed();
         let call = NameNodeCall::new("GET", "GETSTATUS", bucket, "");
         let asked = self.fetch(&call, probe).await;
@@ -55,15 +55,15 @@ impl Admin for WebHdfsSession {
         }
     }
 
-    async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> Result<u64, OpError> {
+    async fn abort_uploads(&mut self, _bucket: &str, _prefix: &str) -> OpResult<u64> {
         Ok(0)
     }
 
-    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> Result<(), OpError> {
+    async fn put_small(&mut self, bucket: &str, key: &str, body: &[u8]) -> OpResult<()> {
         self.put_bytes(bucket, key, body).await
     }
 
-    async fn get_small(&mut self, bucket: &str, key: &str) -> Result<Vec<u8>, OpError> {
+    async fn get_small(&mut self, bucket: &str, key: &str) -> OpResult<Vec<u8>> {
         path::check(bucket, key)?;
         let probe = &mut Probe::untimed();
         let call = NameNodeCall::new("GET", "OPEN&noredirect=true", bucket, key);

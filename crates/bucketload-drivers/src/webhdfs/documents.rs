@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bucketload_core::driver::Room;
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use serde::Deserialize;
 
 use crate::http::answer::unreadable;
@@ -82,7 +82,7 @@ struct FsStatusDocument {
 ///
 /// # Errors
 /// When it is another document.
-pub(super) fn cluster_room(body: &[u8]) -> Result<Room, OpError> {
+pub(super) fn cluster_room(body: &[u8]) -> OpResult<Room> {
     let FsStatusDocument { status } =
         serde_json::from_slice(body).map_err(|e| unreadable("file system's status", e))?;
     Ok(Room {
@@ -123,33 +123,33 @@ struct BlockLocationsDocument {
     locations: BlockLocations,
 }
 
-fn read<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, OpError> {
+fn read<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> OpResult<T> {
     serde_json::from_slice(body).map_err(|error| unreadable(what, error))
 }
 
 /// Reads the answer to `GETFILESTATUS`.
-pub(super) fn status(body: &[u8]) -> Result<FileStatus<'_>, OpError> {
+pub(super) fn status(body: &[u8]) -> OpResult<FileStatus<'_>> {
     read::<StatusDocument<'_>>("file status", body).map(|document| document.status)
 }
 
 /// Reads the answer to `LISTSTATUS_BATCH`; returns its entries and whether more follow.
-pub(super) fn batch(body: &[u8]) -> Result<(Vec<FileStatus<'_>>, bool), OpError> {
+pub(super) fn batch(body: &[u8]) -> OpResult<(Vec<FileStatus<'_>>, bool)> {
     let listing = read::<BatchDocument<'_>>("listing", body)?.listing;
     Ok((listing.part.statuses.list, listing.remaining > 0))
 }
 
 /// Reads the answer of operations that return whether they had an effect.
-pub(super) fn boolean(body: &[u8]) -> Result<bool, OpError> {
+pub(super) fn boolean(body: &[u8]) -> OpResult<bool> {
     read::<BooleanDocument>("answer", body).map(|document| document.boolean)
 }
 
 /// Reads the data node's URL in an answer to `noredirect=true`.
-pub(super) fn location(body: &[u8]) -> Result<Cow<'_, str>, OpError> {
+pub(super) fn location(body: &[u8]) -> OpResult<Cow<'_, str>> {
     read::<LocationDocument<'_>>("redirect", body).map(|document| document.location)
 }
 
 /// Reads the answer to `GETFILEBLOCKLOCATIONS`.
-pub(super) fn block_locations(body: &[u8]) -> Result<Vec<BlockLocation>, OpError> {
+pub(super) fn block_locations(body: &[u8]) -> OpResult<Vec<BlockLocation>> {
     read::<BlockLocationsDocument>("block locations", body).map(|document| document.locations.list)
 }
 

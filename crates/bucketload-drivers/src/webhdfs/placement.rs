@@ -1,6 +1,6 @@
 //! The data nodes of a file, according to the name node.
 
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_core::record::Probe;
 
 use super::documents;
@@ -23,7 +23,7 @@ impl WebHdfsSession {
     ///
     /// # Errors
     /// `NotFound` when the file does not exist; otherwise the cluster's error.
-    pub async fn placement(&mut self, bucket: &str, key: &str) -> Result<FilePlacement, OpError> {
+    pub async fn placement(&mut self, bucket: &str, key: &str) -> OpResult<FilePlacement> {
         path::check(bucket, key)?;
         let call = NameNodeCall::new("GET", "GETFILEBLOCKLOCATIONS", bucket, key);
         let body = self.fetch(&call, &mut Probe::untimed()).await?;

@@ -1,7 +1,7 @@
 //! Request heads. Those for the name node consist of parts rendered once; those for data nodes come from
 //! the address that the name node gave.
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_s3::encode;
 
 use super::config::WebHdfsConfig;
@@ -137,7 +137,7 @@ pub(super) fn second_step(
     method: &'static str,
     location: &str,
     body: SecondStepBody,
-) -> Result<Buffer, OpError> {
+) -> OpResult<Buffer> {
     let Some((origin, authority)) = origin(location) else {
         return Err(unusable());
     };

@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::Watch;
 use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
@@ -110,7 +110,7 @@ impl<'a> CallState<'a> {
     }
 
     /// The outcome of the call.
-    pub(super) fn end(&mut self, library: &Library) -> Result<(), OpError> {
+    pub(super) fn end(&mut self, library: &Library) -> OpResult<()> {
         match self.status {
             Some(OK) => Ok(()),
             Some(status) => Err(to_error(library, status, &self.detail)),

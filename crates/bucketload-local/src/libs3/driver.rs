@@ -6,7 +6,7 @@ use std::ptr::null;
 use std::sync::Arc;
 
 use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::{ConnectTimes, Probe};
 use libs3_abi::{S3BucketContext, TokenAndRegion};
@@ -73,7 +73,7 @@ impl DriverShared {
         bucket: &CText,
         call: &mut CallState<'_>,
         function: impl FnOnce(&S3BucketContext, *mut c_void),
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         function(&self.context(bucket), std::ptr::from_mut(call).cast());
         call.end(&self.library)
     }
@@ -176,7 +176,7 @@ impl Driver for Libs3Driver {
         }
     }
 
-    async fn open(&self, _worker: WorkerId, probe: &mut Probe) -> Result<Libs3Session, OpError> {
+    async fn open(&self, _worker: WorkerId, probe: &mut Probe) -> OpResult<Libs3Session> {
         // The library decides itself when to connect.
         probe.connected(ConnectTimes::default());
         Ok(Libs3Session::new(Arc::clone(&self.inner)))

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bucketload_core::driver::{Capabilities, Driver, DriverFacts, WorkerId};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::OpClass;
 use bucketload_core::record::{ConnectTimes, Probe};
 use rustix::fs::{Mode, OFlags, fstatfs, open};
@@ -62,7 +62,7 @@ pub(super) struct DriverShared {
     fallback_reason: Option<String>,
     /// Opened by the first session. It keeps the mount in use, and all paths are relative to it, so the
     /// driver never writes by mistake to a directory that was mounted over or unmounted.
-    root: OnceLock<Result<OwnedFd, OpError>>,
+    root: OnceLock<OpResult<OwnedFd>>,
     /// Identifies the driver in the threads' registries.
     id: u64,
     /// Number of the next temporary file.
@@ -71,7 +71,7 @@ pub(super) struct DriverShared {
 
 impl DriverShared {
     /// The root directory.
-    pub(super) fn root(&self) -> Result<&OwnedFd, OpError> {
+    pub(super) fn root(&self) -> OpResult<&OwnedFd> {
         let root = self.root.get_or_init(|| {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let path = &self.config.root;
@@ -179,7 +179,7 @@ impl Driver for PosixDriver {
         }
     }
 
-    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> Result<PosixSession, OpError> {
+    async fn open(&self, worker: WorkerId, probe: &mut Probe) -> OpResult<PosixSession> {
         self.inner.root()?;
         let local = ThreadState::of_this_thread(&self.inner)?;
         probe.connected(ConnectTimes::default());
@@ -250,7 +250,7 @@ thread_local! {
 }
 
 impl ThreadState {
-    fn of_this_thread(driver: &Arc<DriverShared>) -> Result<Rc<Self>, OpError> {
+    fn of_this_thread(driver: &Arc<DriverShared>) -> OpResult<Rc<Self>> {
         LOCAL.with_borrow_mut(|all| {
             all.retain(|(_, local)| local.strong_count() > 0);
             let known = all.iter().find(|(id, _)| *id == driver.id);

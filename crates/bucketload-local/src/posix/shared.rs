@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::generate::ops::FRESH_STRIDE;
 use bucketload_core::op::{Op, Request};
 
@@ -135,7 +135,7 @@ pub(super) const fn numbers(op: &Op) -> [u64; 2] {
 /// # Errors
 /// `Rejected` for objects larger than a slot, of unknown size, or beyond the largest file.
 #[inline]
-pub(super) fn place(request: &Request<'_>, slot: u64, size: Option<u64>) -> Result<u64, OpError> {
+pub(super) fn place(request: &Request<'_>, slot: u64, size: Option<u64>) -> OpResult<u64> {
     let rejected = |text: String| Err(OpError::new(ErrorKind::Rejected, text));
     match size {
         None => {

@@ -16,7 +16,7 @@ use aws_smithy_runtime_api::client::runtime_components::{
     RuntimeComponents, RuntimeComponentsBuilder,
 };
 use aws_smithy_types::config_bag::ConfigBag;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 
 use crate::engines::per_thread::{EngineId, Slot, of_this_thread};
 use crate::engines::shared_probe::SharedProbe;
@@ -41,7 +41,7 @@ impl Watched {
         engine: EngineId,
         trusted: Option<&[u8]>,
         shared_probe: SharedProbe,
-    ) -> Result<Self, OpError> {
+    ) -> OpResult<Self> {
         let inner = THREAD_CLIENT.with(|slot| of_this_thread(slot, engine, || client(trusted)))?;
         Ok(Self {
             inner,
@@ -50,7 +50,7 @@ impl Watched {
     }
 }
 
-fn client(trusted: Option<&[u8]>) -> Result<SharedHttpClient, OpError> {
+fn client(trusted: Option<&[u8]>) -> OpResult<SharedHttpClient> {
     let builder = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
     let Some(pem) = trusted else {
         return Ok(builder.build_https());

@@ -4,7 +4,7 @@ use aws_sdk_s3::types::{
     BucketLocationConstraint, CreateBucketConfiguration, Delete, ObjectIdentifier,
 };
 use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::Request;
 
 use super::AwsSdkClient;
@@ -44,7 +44,7 @@ fn after_page(
     truncated: bool,
     next: Option<String>,
     before: Option<&str>,
-) -> Result<NextPage, OpError> {
+) -> OpResult<NextPage> {
     *pages += 1;
     if !truncated || (request.op.pages > 0 && *pages >= request.op.pages) {
         if let Some(watch) = request.watch.filter(|_| truncated) {
@@ -62,7 +62,7 @@ fn after_page(
 }
 
 impl AwsSdkClient {
-    pub(super) async fn list_v2(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    pub(super) async fn list_v2(&mut self, request: &Request<'_>) -> OpResult {
         let (mut found, mut pages, mut from) = (0, 0, None::<String>);
         loop {
             let call = self.sdk.list_objects_v2().bucket(request.bucket);
@@ -87,7 +87,7 @@ impl AwsSdkClient {
         }
     }
 
-    pub(super) async fn list_v1(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    pub(super) async fn list_v1(&mut self, request: &Request<'_>) -> OpResult {
         let (mut found, mut pages, mut from) = (0, 0, None::<String>);
         loop {
             let call = self.sdk.list_objects().bucket(request.bucket);
@@ -116,10 +116,7 @@ impl AwsSdkClient {
         }
     }
 
-    pub(super) async fn list_uploads(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn list_uploads(&mut self, request: &Request<'_>) -> OpResult {
         let (mut found, mut pages) = (0, 0);
         let (mut key, mut upload) = (None::<String>, None::<String>);
         loop {
@@ -145,10 +142,7 @@ impl AwsSdkClient {
         }
     }
 
-    pub(super) async fn delete_many(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn delete_many(&mut self, request: &Request<'_>) -> OpResult {
         let rejected = |text: String| OpError::new(ErrorKind::Rejected, text);
         let keys = keys_of(request, MAX_DELETE)?;
         let mut delete = Delete::builder().quiet(true);
@@ -183,10 +177,7 @@ impl AwsSdkClient {
         Err(error)
     }
 
-    pub(super) async fn make_bucket(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn make_bucket(&mut self, request: &Request<'_>) -> OpResult {
         // Buckets without a location are in us-east-1, and naming that region is an error.
         let place = (self.config.region != "us-east-1").then(|| {
             let region = BucketLocationConstraint::from(self.config.region.as_str());
@@ -199,23 +190,17 @@ impl AwsSdkClient {
         self.call_done(result).map(|_| Completion::default())
     }
 
-    pub(super) async fn head_bucket(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn head_bucket(&mut self, request: &Request<'_>) -> OpResult {
         let result = self.sdk.head_bucket().bucket(request.bucket).send().await;
         self.call_done(result).map(|_| Completion::default())
     }
 
-    pub(super) async fn delete_bucket(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn delete_bucket(&mut self, request: &Request<'_>) -> OpResult {
         let result = self.sdk.delete_bucket().bucket(request.bucket).send().await;
         self.call_done(result).map(|_| Completion::default())
     }
 
-    pub(super) async fn list_buckets(&mut self) -> Result<Completion, OpError> {
+    pub(super) async fn list_buckets(&mut self) -> OpResult {
         let result = self.sdk.list_buckets().send().await;
         let answer = self.call_done(result)?;
         Ok(items(answer.buckets().len() as u64))

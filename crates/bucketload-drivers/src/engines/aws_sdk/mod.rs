@@ -26,7 +26,7 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::types::ChecksumAlgorithm as SdkChecksum;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use bucketload_core::driver::{Completion, WorkerId};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{OpClass, Request};
 use bucketload_core::record::Probe;
 
@@ -156,7 +156,7 @@ impl Engine for AwsSdkEngine {
         }
     }
 
-    fn client(&self, worker: WorkerId) -> Result<AwsSdkClient, OpError> {
+    fn client(&self, worker: WorkerId) -> OpResult<AwsSdkClient> {
         let config = &self.config;
         let endpoint = &config.endpoints[worker.worker as usize % config.endpoints.len()];
         let shared_probe = SharedProbe::default();
@@ -225,7 +225,7 @@ type SdkResult<T, E> = Result<T, SdkError<E, HttpResponse>>;
 
 impl AwsSdkClient {
     /// Marks the end of a call and interprets its failure.
-    fn call_done<T, E>(&self, result: SdkResult<T, E>) -> Result<T, OpError>
+    fn call_done<T, E>(&self, result: SdkResult<T, E>) -> OpResult<T>
     where
         E: ProvideErrorMetadata + Error + 'static,
     {
@@ -269,7 +269,7 @@ impl AwsSdkClient {
         }
     }
 
-    async fn perform(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    async fn perform(&mut self, request: &Request<'_>) -> OpResult {
         match request.op.class {
             OpClass::Get | OpClass::RangeGet => self.get(request).await,
             OpClass::Put | OpClass::PutIfAbsent => self.put(request).await,
@@ -296,11 +296,7 @@ impl AwsSdkClient {
 }
 
 impl Client for AwsSdkClient {
-    async fn execute(
-        &mut self,
-        request: &Request<'_>,
-        probe: &mut Probe,
-    ) -> Result<Completion, OpError> {
+    async fn execute(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
         let shared_probe = self.shared_probe.clone();
         let _lent = shared_probe.lend(probe);
         // Boxed: the SDK's futures would otherwise enlarge every session's task.

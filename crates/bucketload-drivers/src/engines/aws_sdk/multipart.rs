@@ -2,7 +2,7 @@
 
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use bucketload_core::driver::Completion;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{ByteRange, Op, Request};
 
 use super::{AwsSdkClient, body};
@@ -15,7 +15,7 @@ fn missing(what: &str) -> OpError {
 
 impl AwsSdkClient {
     /// Starts an upload and returns its ID. `content`: whether parts are sent rather than copied.
-    async fn create(&mut self, request: &Request<'_>, content: bool) -> Result<String, OpError> {
+    async fn create(&mut self, request: &Request<'_>, content: bool) -> OpResult<String> {
         let call = self.sdk.create_multipart_upload().bucket(request.bucket);
         let checksum = self.checksum.clone().filter(|_| content);
         let call = call.key(request.key).set_checksum_algorithm(checksum);
@@ -30,7 +30,7 @@ impl AwsSdkClient {
         request: &Request<'_>,
         upload: &str,
         parts: Vec<CompletedPart>,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let parts = CompletedMultipartUpload::builder()
             .set_parts(Some(parts))
             .build();
@@ -40,10 +40,7 @@ impl AwsSdkClient {
         self.call_done(result).map(drop)
     }
 
-    pub(super) async fn multipart_put(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn multipart_put(&mut self, request: &Request<'_>) -> OpResult {
         let content = content_of(request)?;
         let (count, part) = parts_of(content.size(), request.op.count)?;
         let upload = self.create(request, true).await?;
@@ -83,10 +80,7 @@ impl AwsSdkClient {
         })
     }
 
-    pub(super) async fn multipart_copy(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn multipart_copy(&mut self, request: &Request<'_>) -> OpResult {
         let op = &request.op;
         // An object of unknown size is copied as one part without a range.
         let whole = op.size == Op::UNKNOWN_SIZE || op.size == 0;
@@ -129,10 +123,7 @@ impl AwsSdkClient {
         })
     }
 
-    pub(super) async fn multipart_abort(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn multipart_abort(&mut self, request: &Request<'_>) -> OpResult {
         let upload = self.create(request, false).await?;
         let call = self.sdk.abort_multipart_upload().bucket(request.bucket);
         let result = call.key(request.key).upload_id(upload).send().await;

@@ -2,7 +2,7 @@
 
 use aws_sdk_s3::types::{Tag, Tagging};
 use bucketload_core::driver::{Completion, DONE};
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{OpClass, Request};
 
 use super::{AwsSdkClient, body};
@@ -13,7 +13,7 @@ use crate::http::reading::Reading;
 use crate::http::sink::Sink as _;
 
 impl AwsSdkClient {
-    pub(super) async fn get(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    pub(super) async fn get(&mut self, request: &Request<'_>) -> OpResult {
         let mut reading = Reading::of(request);
         let call = self
             .sdk
@@ -52,7 +52,7 @@ impl AwsSdkClient {
         reading.judge(status, received, start)
     }
 
-    pub(super) async fn put(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    pub(super) async fn put(&mut self, request: &Request<'_>) -> OpResult {
         let content = content_of(request)?;
         let absent = request.op.class == OpClass::PutIfAbsent;
         let stream = body::stream(&mut self.payload, content, 0, content.size());
@@ -77,7 +77,7 @@ impl AwsSdkClient {
         }
     }
 
-    pub(super) async fn head(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    pub(super) async fn head(&mut self, request: &Request<'_>) -> OpResult {
         let call = self
             .sdk
             .head_object()
@@ -94,7 +94,7 @@ impl AwsSdkClient {
         })
     }
 
-    pub(super) async fn delete(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    pub(super) async fn delete(&mut self, request: &Request<'_>) -> OpResult {
         let call = self
             .sdk
             .delete_object()
@@ -104,7 +104,7 @@ impl AwsSdkClient {
         self.call_done(result).map(|_| DONE)
     }
 
-    pub(super) async fn copy(&mut self, request: &Request<'_>) -> Result<Completion, OpError> {
+    pub(super) async fn copy(&mut self, request: &Request<'_>) -> OpResult {
         let call = self
             .sdk
             .copy_object()
@@ -114,10 +114,7 @@ impl AwsSdkClient {
         self.call_done(result).map(|_| DONE)
     }
 
-    pub(super) async fn put_tagging(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn put_tagging(&mut self, request: &Request<'_>) -> OpResult {
         let tag = Tag::builder()
             .key("bucketload")
             .value(request.op.version.to_string())
@@ -130,10 +127,7 @@ impl AwsSdkClient {
             .map(|_| Completion { items: 1, ..DONE })
     }
 
-    pub(super) async fn get_tagging(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn get_tagging(&mut self, request: &Request<'_>) -> OpResult {
         let call = self.sdk.get_object_tagging().bucket(request.bucket);
         let result = call.key(request.key).send().await;
         self.call_done(result).map(|answer| Completion {
@@ -142,10 +136,7 @@ impl AwsSdkClient {
         })
     }
 
-    pub(super) async fn delete_tagging(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<Completion, OpError> {
+    pub(super) async fn delete_tagging(&mut self, request: &Request<'_>) -> OpResult {
         let call = self.sdk.delete_object_tagging().bucket(request.bucket);
         let result = call.key(request.key).send().await;
         self.call_done(result).map(|_| DONE)

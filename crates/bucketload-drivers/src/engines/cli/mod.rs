@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bucketload_core::driver::WorkerId;
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::OpClass;
 
 pub use client::CliClient;
@@ -216,7 +216,7 @@ impl Engine for CliEngine {
         }
     }
 
-    fn client(&self, worker: WorkerId) -> Result<CliClient, OpError> {
+    fn client(&self, worker: WorkerId) -> OpResult<CliClient> {
         // Worker numbers repeat in later phases, while earlier clients may still exist.
         let number = self.inner.clients.fetch_add(1, Ordering::Relaxed);
         let place = self.inner.dir.path().join(format!("w{number}"));

@@ -3,7 +3,7 @@
 
 use std::process::{Command, ExitStatus, Stdio};
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::record::Probe;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -46,7 +46,7 @@ pub(crate) async fn run(
     mut command: Command,
     probe: &mut Probe,
     line: &mut dyn FnMut(&str),
-) -> Result<ProcessOutcome, OpError> {
+) -> OpResult<ProcessOutcome> {
     use std::os::unix::process::CommandExt as _;
     command
         .stdin(Stdio::null())

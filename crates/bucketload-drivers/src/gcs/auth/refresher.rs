@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 
 use super::grant::{AccessToken, TokenSource};
 
@@ -120,7 +120,7 @@ impl TokenRefresher {
     ///
     /// # Errors
     /// When no token could be obtained.
-    pub(crate) fn bearer(&self) -> Result<(u64, Arc<Bearer>), OpError> {
+    pub(crate) fn bearer(&self) -> OpResult<(u64, Arc<Bearer>)> {
         let lock = self.token.state.lock();
         let mut state = lock.unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -8,7 +8,7 @@
 
 use std::net::SocketAddr;
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::record::Probe;
 use bucketload_wire::{Conn, Sock};
 
@@ -74,7 +74,7 @@ impl DataNodes {
         (from, to): (u64, u64),
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let mut read = BlockRead { block, from, to };
         let mut failure: Option<OpError> = None;
         for address in block.nodes() {
@@ -117,7 +117,7 @@ impl DataNodes {
         read: &mut BlockRead<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         let node = &mut self.nodes[at];
         let kept = node.is_fresh(now_ns);
         let from = read.from;
@@ -143,7 +143,7 @@ impl DataNode {
             .is_some_and(|conn| usable && conn.is_silent())
     }
 
-    async fn connect(&mut self) -> Result<(), OpError> {
+    async fn connect(&mut self) -> OpResult<()> {
         self.conn = None;
         self.trailer_pending = false;
         // Boxed: connecting is rare and would enlarge every operation's future.
@@ -166,7 +166,7 @@ impl DataNode {
         read: &mut BlockRead<'_>,
         sink: &mut dyn Sink,
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         self.idle = false;
         let Some(conn) = &mut self.conn else {
             return Err(no_node());

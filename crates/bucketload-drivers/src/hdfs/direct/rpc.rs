@@ -7,7 +7,7 @@
 //! answer       frame{header, response}              frame = length, then length-prefixed messages
 //! ```
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::record::Probe;
 use bucketload_wire::{Conn, Error as WireError, Step};
 
@@ -54,7 +54,7 @@ impl NameNode {
         user: &str,
         id: &[u8; ID],
         probe: &mut Probe,
-    ) -> Result<(), OpError> {
+    ) -> OpResult<()> {
         if let Some(conn) = &mut self.conn {
             if self.idle && conn.is_silent() {
                 return Ok(());
@@ -84,7 +84,7 @@ impl NameNode {
         request: &[u8],
         answer: &'a mut Buffer,
         probe: &mut Probe,
-    ) -> Result<&'a [u8], OpError> {
+    ) -> OpResult<&'a [u8]> {
         let Some(conn) = &mut self.conn else {
             return Err(OpError::new(ErrorKind::Connect, "the connection is gone"));
         };
@@ -109,7 +109,7 @@ impl NameNode {
 }
 
 /// Receives a frame into `into`, without its length.
-async fn receive(conn: &mut Conn, into: &mut Vec<u8>, probe: &mut Probe) -> Result<(), OpError> {
+async fn receive(conn: &mut Conn, into: &mut Vec<u8>, probe: &mut Probe) -> OpResult<()> {
     let received = conn.recv_with(|bytes| {
         probe.first_byte_and_done();
         let Some((length, rest)) = bytes.split_first_chunk::<4>() else {

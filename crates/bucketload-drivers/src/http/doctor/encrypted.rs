@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use bucketload_core::error::{ErrorKind, OpError};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_s3::date;
 use bucketload_target::doctor::{Finding, State};
 use bucketload_wire::tls::{self, ClientTls, TlsError};
@@ -88,7 +88,7 @@ async fn speaks_http(endpoint: &Endpoint, addr: SocketAddr) -> bool {
 }
 
 /// Sends a small request and returns the first bytes of the answer.
-async fn first_bytes(conn: &mut Conn, endpoint: &Endpoint) -> Result<Vec<u8>, OpError> {
+async fn first_bytes(conn: &mut Conn, endpoint: &Endpoint) -> OpResult<Vec<u8>> {
     let authority = &endpoint.authority;
     let head = format!("HEAD / HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
     conn.send(head.as_bytes(), b"").await.map_err(wire)?;

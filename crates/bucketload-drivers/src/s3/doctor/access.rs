@@ -1,6 +1,6 @@
 //! Whether the service lets us in: region, signature, addressing, bucket, the right to list.
 
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_wire::dns;
 
 use super::answer::{Answer, Ask, words};
@@ -89,7 +89,7 @@ fn server_canonical(answer: &Answer) -> String {
 }
 
 /// Whether an answer to the first request is that of a bucket, rather than of something else at this address.
-fn is_of_a_bucket(answer: &Result<Answer, OpError>) -> bool {
+fn is_of_a_bucket(answer: &OpResult<Answer>) -> bool {
     match answer {
         Ok(answer) if answer.status < 300 => {
             let mut listing = false;

@@ -1,6 +1,6 @@
 //! One request of the doctor, and all of its answer.
 
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_s3::xml;
 
 use crate::http::exchange::Refusal;
@@ -138,7 +138,7 @@ impl Answer {
 }
 
 /// Status, code and message, or why there was no answer.
-pub(super) fn words(answer: &Result<Answer, OpError>) -> String {
+pub(super) fn words(answer: &OpResult<Answer>) -> String {
     match answer {
         Ok(answer) => answer.words().to_owned(),
         Err(error) => error.to_string(),

@@ -1,6 +1,6 @@
 //! Conditional requests, and whether the server checks what it receives.
 
-use bucketload_core::error::OpError;
+use bucketload_core::error::OpResult;
 use bucketload_target::doctor::State;
 
 use super::answer::{Answer, Ask, words};
@@ -76,7 +76,7 @@ pub(super) async fn put_if_match(lab: &mut Lab) -> Verdict {
 }
 
 /// The verdict on a PUT whose hash does not fit.
-fn of_a_wrong_hash(answer: Result<Answer, OpError>) -> Verdict {
+fn of_a_wrong_hash(answer: OpResult<Answer>) -> Verdict {
     match answer {
         Ok(answer) if (400..500).contains(&answer.status) => {
             Verdict::ok(format!("refused: {}", answer.words()))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bucketload_core::driver::{Driver as _, Session, WorkerId};
-use bucketload_core::error::OpError;
+use bucketload_core::error::{OpError, OpResult};
 use bucketload_core::op::{Op, OpClass, Request};
 use bucketload_core::payload::{Arena, PayloadKind};
 use bucketload_core::record::Probe;
@@ -48,11 +48,11 @@ pub(super) struct Lab {
     pub(super) kept: u32,
     pub(super) closed: u32,
     /// What the service said of the first signed request.
-    hello: Option<Result<Answer, OpError>>,
+    hello: Option<OpResult<Answer>>,
     /// What the service said of our clock, if it refuses it.
     pub(super) skewed: Option<String>,
     /// The objects written for listings: status of each PUT.
-    pub(super) population: BTreeMap<String, Result<Answer, OpError>>,
+    pub(super) population: BTreeMap<String, OpResult<Answer>>,
     /// How long after the write the last key appeared in the listing; `None` if all were there at once.
     pub(super) list_delay_ms: Option<u128>,
     /// How long after the write the object could be read; `None` if at once.
@@ -68,7 +68,7 @@ impl Lab {
         config: S3Config,
         exam: &Examination<'_>,
         reached: bool,
-    ) -> Result<Self, OpError> {
+    ) -> OpResult<Self> {
         let mut lab = Self {
             session: None,
             config,
@@ -100,7 +100,7 @@ impl Lab {
     }
 
     /// Goes on with other settings.
-    pub(super) async fn use_config(&mut self, config: S3Config) -> Result<(), OpError> {
+    pub(super) async fn use_config(&mut self, config: S3Config) -> OpResult<()> {
         self.session = Some(session(&config).await?);
         self.config = config;
         self.last = None;
@@ -143,7 +143,7 @@ impl Lab {
     ///
     /// # Errors
     /// When no complete answer arrived in time.
-    pub(super) async fn ask(&mut self, ask: Ask<'_>) -> Result<Answer, OpError> {
+    pub(super) async fn ask(&mut self, ask: Ask<'_>) -> OpResult<Answer> {
         let mut new = false;
         if matches!(ask.method, "PUT" | "POST") && !ask.key.is_empty() {
             new = self.keys.insert(ask.key.to_owned());
@@ -157,7 +157,7 @@ impl Lab {
         Ok(answer.complete(|text| self.scrub(text)))
     }
 
-    async fn send(&mut self, bucket: &str, ask: Ask<'_>) -> Result<Answer, OpError> {
+    async fn send(&mut self, bucket: &str, ask: Ask<'_>) -> OpResult<Answer> {
         let digest = encode::hex32(&sha256(ask.body));
         let payload: &[u8] = match (&self.config.credentials, ask.payload, self.config.payload) {
             (None, ..) => b"",
@@ -229,7 +229,7 @@ impl Lab {
     }
 
     /// The first signed request: a listing below the doctor's own prefix.
-    pub(super) async fn hello(&mut self) -> &Result<Answer, OpError> {
+    pub(super) async fn hello(&mut self) -> &OpResult<Answer> {
         if self.hello.is_none() {
             let query = format!(
                 "list-type=2&max-keys=1&prefix={}",
@@ -242,11 +242,7 @@ impl Lab {
     }
 
     /// Writes an object of [`SIZE`] bytes as a run would, with `config`.
-    pub(super) async fn put_as_a_run(
-        &mut self,
-        config: &S3Config,
-        key: &str,
-    ) -> Result<(), OpError> {
+    pub(super) async fn put_as_a_run(&mut self, config: &S3Config, key: &str) -> OpResult<()> {
         self.keys.insert(key.to_owned());
         let mut session = session(config).await?;
         let content = self.arena.content(0, 0, 0, SIZE);
@@ -263,7 +259,7 @@ impl Lab {
     }
 
     /// Whether an object exists, by the cheapest way that works.
-    pub(super) async fn exists(&mut self, key: &str) -> Result<bool, OpError> {
+    pub(super) async fn exists(&mut self, key: &str) -> OpResult<bool> {
         let method = match self.works("head") {
             true => "HEAD",
             false => "GET",
@@ -281,7 +277,7 @@ impl Lab {
     }
 
     /// Makes the bucket.
-    pub(super) async fn make_bucket(&mut self) -> Result<(), OpError> {
+    pub(super) async fn make_bucket(&mut self) -> OpResult<()> {
         let bucket = self.bucket.clone();
         if let Some(session) = &mut self.session {
             patiently(session.make_bucket(&bucket, false, &mut Probe::untimed())).await?;
@@ -293,7 +289,7 @@ impl Lab {
 }
 
 /// A new session with `config`.
-async fn session(config: &S3Config) -> Result<S3Session, OpError> {
+async fn session(config: &S3Config) -> OpResult<S3Session> {
     let driver = S3Driver::new(config.clone())
         .map_err(|e| OpError::new(bucketload_core::error::ErrorKind::Rejected, e.to_string()))?;
     patiently(driver.open(WorkerId::default(), &mut Probe::untimed())).await
