@@ -127,7 +127,7 @@ pub enum RankTask {
     EasyItem,
     /// Works on the rank's next file in the directory that all ranks share, `mdtest-hard`.
     HardItem,
-    /// Lists part of all files. Step `k` of rank `r` of `N` is part `k·N + r`.
+    /// Lists part of all files. Step `k` of rank `r` of `N` that search is part `k·N + r`.
     Find {
         /// Size of the files to find, bytes; `None` if the name decides.
         bytes: Option<u64>,
@@ -137,6 +137,9 @@ pub enum RankTask {
         /// Whether MD-Workbench files exist beside the four trees of IOR and mdtest.
         #[serde(default, skip_serializing_if = "is_default")]
         workbench: bool,
+        /// Number of ranks that search, the first ones; 0 = all.
+        #[serde(default, skip_serializing_if = "is_default")]
+        searchers: u32,
     },
     /// Counts all objects with one listing, made by rank 0. `steps` is the expected count.
     Count,
@@ -229,6 +232,16 @@ impl RanksPlan {
         }
     }
 
+    /// Number of ranks that take part: all, or those of a search with fewer.
+    #[must_use]
+    pub const fn searchers(&self) -> u32 {
+        match self.task {
+            RankTask::Find { searchers, .. } if searchers > 0 => searchers,
+            _ if self.ranks > 0 => self.ranks,
+            _ => 1,
+        }
+    }
+
     /// Maximum number of steps of rank `rank` after a phase of `written` steps, if it follows one.
     #[must_use]
     pub fn limit(&self, rank: u32, written: Option<u64>) -> u64 {
@@ -260,8 +273,9 @@ impl RanksPlan {
     pub fn most_steps(&self, rank: u32) -> u64 {
         match self.task {
             RankTask::Count => u64::from(rank == 0),
+            RankTask::Find { .. } if rank >= self.searchers() => 0,
             RankTask::Find { .. } => {
-                let all = u64::from(self.ranks.max(1));
+                let all = u64::from(self.searchers());
                 (self.parts() + all - 1 - u64::from(rank).min(all - 1)) / all
             }
             _ => self.steps,
@@ -335,6 +349,7 @@ mod tests {
                     bytes: Some(3901),
                     within: None,
                     workbench: ranks > 1,
+                    searchers: 0,
                 },
                 mapping,
                 opening: 0,

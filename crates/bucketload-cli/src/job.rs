@@ -23,6 +23,7 @@ use bucketload_run::{
 };
 
 use crate::advice;
+use crate::calibrations::Cache;
 use crate::cli::run::LoadArgs;
 use crate::connection::Connection;
 use crate::drivers;
@@ -64,11 +65,21 @@ pub(crate) enum Ceiling {
     Skip,
     /// Measured before the first load, with the schedule of this phase.
     Measure(usize),
+    /// As `Measure`, unless it was measured on this machine lately.
+    Lately(usize),
     /// Known from an earlier run with the same schedule.
     Known(Calibration),
 }
 
 impl Ceiling {
+    /// The ceiling is looked for in the cache before it is measured.
+    pub(crate) fn or_cached(self) -> Self {
+        match self {
+            Self::Measure(phase) => Self::Lately(phase),
+            other => other,
+        }
+    }
+
     /// The ceiling is measured if `plan` has a phase for it and the user did not turn calibration off.
     pub(crate) fn of(plan: &Plan, load: &LoadArgs) -> Self {
         match setup::calibrated_phase(plan) {
@@ -140,6 +151,12 @@ impl Job {
         driver: &AnyDriver,
         stop: &StopHandle,
     ) -> Result<(Done, Exit), Failure> {
+        let mut cache = None;
+        if let Ceiling::Lately(phase) = self.ceiling {
+            cache = Cache::of(&self.plan, &self.options, &self.manifest.host);
+            let known = cache.as_ref().and_then(|c| c.read(SystemTime::now()));
+            self.ceiling = known.map_or(Ceiling::Measure(phase), Ceiling::Known);
+        }
         let mut live = Live::new(&self.plan, self.quiet);
         live.begin(matches!(self.ceiling, Ceiling::Measure(_)));
         self.manifest.driver = driver.facts();
@@ -200,9 +217,16 @@ impl Job {
                 let calibration = match self.ceiling {
                     Ceiling::Skip => None,
                     Ceiling::Known(known) => Some(known),
-                    Ceiling::Measure(phase) => match &options.remote {
+                    Ceiling::Measure(phase) | Ceiling::Lately(phase) => match &options.remote {
                         Some(remote) => remote.borrow_mut().calibrate(phase, stop)?,
-                        None => Some(calibrate(&drivers::null(), plan, phase, options, stop)?),
+                        None => {
+                            let found = calibrate(&drivers::null(), plan, phase, options, stop)?;
+                            // A stop cuts the measurement short.
+                            if let (Some(cache), StopLevel::Run) = (&cache, stop.level()) {
+                                cache.write(&found, SystemTime::now());
+                            }
+                            Some(found)
+                        }
                     },
                 };
                 if let Some(calibration) = calibration {
@@ -251,6 +275,11 @@ impl Job {
             return Err(failure.with_leftovers(left.as_deref()));
         }
         let result = report(&self.out)?;
+        let limits = result.verdict.reasons.iter().any(|r| r.rule == "V5");
+        if let Some(cache) = cache.filter(|_| limits) {
+            // What disturbed the calibration may be over.
+            cache.forget();
+        }
         let kept = match (&self.options.data_set, &outcome) {
             (Some(set), Ok(end)) => kept::words(set, end, &self.out),
             (Some(set), Err(_)) if lost => kept::words_after_loss(set, &self.out),

@@ -16,6 +16,7 @@
 mod advice;
 mod bundle;
 mod caches;
+mod calibrations;
 mod campaign;
 mod cli;
 mod commands;

@@ -91,6 +91,7 @@ pub const OPTIONS: &[OptionRow] = &[
     row("oracle", Flag, "more", "Check every answer (consistency oracle)", ""),
     row("keep", Flag, "more", "Keep the objects in the store", ""),
     row("no-calibration", Flag, "more", "Skip the calibration of the client", ""),
+    row("no-calibration-cache", Flag, "more", "Calibrate the client anew", ""),
 ];
 
 /// Maximum length of a value, bytes.

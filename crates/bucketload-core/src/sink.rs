@@ -171,6 +171,9 @@ pub struct Calibration {
     pub null_p99_ns: u64,
     /// Client CPU time per operation against the null target, nanoseconds.
     pub null_cpu_ns_per_op: f64,
+    /// Age of these figures in seconds if an earlier run measured them; absent if this one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_s: Option<u64>,
 }
 
 crate::serde_once!(Event, StreamSum, Calibration, Round);

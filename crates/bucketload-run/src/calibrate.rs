@@ -94,6 +94,7 @@ pub fn calibrate(
         null_ops_per_s,
         null_p99_ns: response,
         null_cpu_ns_per_op: ceiling.cpu_ns_per_op(),
+        age_s: None,
     })
 }
 

@@ -307,5 +307,6 @@ fn join(a: Calibration, b: Calibration) -> Calibration {
         null_ops_per_s: a.null_ops_per_s + b.null_ops_per_s,
         null_p99_ns: a.null_p99_ns.max(b.null_p99_ns),
         null_cpu_ns_per_op: a.null_cpu_ns_per_op + b.null_cpu_ns_per_op,
+        age_s: a.age_s.max(b.age_s),
     }
 }

@@ -21,7 +21,7 @@ Examples:
       A trial run on the embedded server, which is marked as invalid
   bucketload io500 --ranks 64 --agents h1:7400,h2:7400 --target s3://bench --endpoint-url http://host:9000
       64 ranks on two agents (`bucketload agent --listen`)
-  bucketload io500 --verify results/2026.11.20-08.38.11/result.txt --config results/2026.11.20-08.38.11/config.ini
+  bucketload io500 --verify results/2026.11.20-08.38.11
 
 A rank is a worker with its own connection, in this program or on agents (--agents, --launch); rank
 R runs on agent R modulo the number of agents. Stonewall, wear-out, sizes, order and assignment of
@@ -55,8 +55,9 @@ pub(crate) struct Io500Args {
     #[arg(long, value_name = "MAPPING", help_heading = "IO500 options")]
     pub(crate) mapping: Option<String>,
 
-    /// Do not run; verify the formulas and hashes of a result.txt or result_summary.txt, ours or IO500's
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "IO500 options")]
+    /// Do not run; verify the formulas and hashes of a result.txt or result_summary.txt, ours or IO500's, or of a
+    /// result directory together with its config.ini
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = "IO500 options")]
     pub(crate) verify: Option<PathBuf>,
 
     /// Do not run; print the phases in order

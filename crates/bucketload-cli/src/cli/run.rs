@@ -57,6 +57,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) load: LoadArgs,
 
+    /// Calibrate this client anew, even if a run with the same settings did so within the last 24 hours
+    ///
+    /// A calibration is kept below $XDG_CACHE_HOME or ~/.cache, for this program, machine, boot and workload, and
+    /// the result says its age. Runs on agents and replays always calibrate.
+    #[arg(long, conflicts_with = "no_calibration", help_heading = "Run options")]
+    pub(crate) no_calibration_cache: bool,
+
     #[command(flatten)]
     pub(crate) gates: GateArgs,
 

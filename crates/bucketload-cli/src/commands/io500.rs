@@ -14,7 +14,7 @@ use crate::commands::docs::print;
 use crate::connection::Connection;
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure, OrFail};
-use crate::io500::{Config, locate, plan, room, write};
+use crate::io500::{Config, locate, pause, plan, room, write};
 use crate::job::Job;
 use crate::target::Target;
 use crate::{files, setup, signals};
@@ -46,10 +46,9 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
             config.replace(name, value);
         }
     }
-    config.check_mode().or_usage()?;
+    let mut notes = config.notes().or_usage()?;
     if args.config_hash {
-        let settings = config.settings(Vec::new()).or_usage()?;
-        print(format!("{}\n", settings.config_hash).as_bytes())?;
+        print(format!("{}\n", config.hash()).as_bytes())?;
         return Ok(Exit::Ok);
     }
     let launched = match agent::coordinates(&args.agents, &args.load, global.quiet)? {
@@ -58,7 +57,6 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     };
     let agents = fleet::number(&args.agents, launched.as_ref());
     let started = time::OffsetDateTime::now_utc();
-    let mut notes = Vec::new();
     let location = locate(&config, &args.target, started, &mut notes).or_usage()?;
     let ranks = setup::default_ranks(agents);
     let planned = plan(&config, &location, ranks, args.keep, &mut notes).or_usage()?;
@@ -103,6 +101,10 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     let flags = (&connection, &location.args);
     fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
     let stop = signals::watched()?;
+    if let Some(dir) = config.pause_dir() {
+        let extended = config.extended().or_usage()?;
+        job.options.at_edges = Some(pause::hook(dir, &job.plan, extended, stop.clone()));
+    }
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
     let report = write(&out)?;
@@ -146,10 +148,16 @@ fn directory(args: &Io500Args, config: &Config, timestamp: &str) -> Result<PathB
     Ok(setup::unused(out))
 }
 
-/// Verifies a result. The exit code is 0 if the result is consistent and valid, else 1.
-fn verified(file: &Path, config: Option<&Path>) -> Result<Exit, Failure> {
-    let config = config.map(files::read).transpose()?;
-    let text = files::read(file)?;
+/// Verifies a result: a file, or a result directory together with its configuration. The exit code is 0 if the result is
+/// consistent and valid, else 1.
+fn verified(path: &Path, config: Option<&Path>) -> Result<Exit, Failure> {
+    let (mut file, mut config) = (path.to_owned(), config.map(Path::to_owned));
+    if path.is_dir() {
+        file = path.join("result.txt");
+        config = config.or_else(|| Some(path.join("config.ini")));
+    }
+    let config = config.as_deref().map(files::read).transpose()?;
+    let text = files::read(&file)?;
     let verified = verify(&text, config.as_deref())
         .map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
     for problem in &verified.problems {

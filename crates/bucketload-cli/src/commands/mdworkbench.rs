@@ -67,6 +67,11 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         return Ok(Exit::Ok);
     }
     let out = setup::run_directory(args.out.as_deref(), PROFILE, started)?;
+    if let (Target::Files(root), true) = (&target, parts.precreate) {
+        // As MD-Workbench does.
+        std::fs::create_dir_all(root)
+            .map_err(|e| Failure::usage(format!("--target {}: {e}", root.display())))?;
+    }
     let connection = Connection::open(target, &args.target, &args.load)?;
     let run_options = setup::options(&args.load, &run_id, &connection);
     let mut job = Job::new(plan, "", &run_id, run_options, &connection, out.clone())?;

@@ -265,7 +265,10 @@ fn job(
     let mut options = setup::options(&args.load, &run_id, connection);
     options.change_existing = args.cosbench.delete_named;
     let Resolved { plan, notes, .. } = resolved;
-    let ceiling = Ceiling::of(&plan, &args.load);
+    let mut ceiling = Ceiling::of(&plan, &args.load);
+    if !args.no_calibration_cache {
+        ceiling = ceiling.or_cached();
+    }
     let mut job = Job::new(plan, source, &run_id, options, connection, out)?;
     job.manifest.scale_note = setup::scale_note(&notes);
     job.manifest.facts.clone_from(&args.output.facts);

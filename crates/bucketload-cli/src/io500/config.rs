@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use bucketload_core::plan::ranks::RankMapping;
 use bucketload_core::units::parse_size;
 use bucketload_results::io500::ini::Ini;
 use bucketload_results::io500::measure::Settings;
-use bucketload_results::io500::verify::config_hash;
+use bucketload_results::io500::options::{
+    DROP_CACHES, OURS, Opt, OptionUse, SECTIONS, Section, config_hash, hash, section,
+};
 
 use crate::cli::mdworkbench::PacketType;
-
-use super::options::{EXTENDED, OptionUse, options};
 
 /// A second in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
@@ -46,33 +47,48 @@ fn key(section: &str, name: &str) -> (String, String) {
     (section.to_ascii_lowercase(), name.to_ascii_lowercase())
 }
 
+/// The sections of the configuration, IO500's and then ours.
+fn sections() -> impl Iterator<Item = &'static Section> {
+    let ours: &'static Section = &OURS;
+    SECTIONS.iter().chain([ours])
+}
+
 impl Config {
     /// The configuration from a file (name and text), if there is one, overridden by the settings
     /// `SECTION.OPTION=VALUE`.
     ///
     /// # Errors
-    /// An option that is unknown, unsupported or wrong, with its place and a remedy.
+    /// Every option that is unknown, unsupported or wrong, a line for each with its place and a remedy.
     pub(crate) fn read(file: Option<(&str, &str)>, set: &[String]) -> Result<Self, String> {
+        let defaults = sections().flat_map(|section| {
+            section.options.iter().map(|option| {
+                let value = Value {
+                    text: option.default.unwrap_or_default().to_owned(),
+                    from: String::new(),
+                };
+                (key(section.name, option.name), value)
+            })
+        });
         let mut config = Self {
-            values: options(true)
-                .map(|(section, name, default, _)| {
-                    let value = Value {
-                        text: (*default).to_owned(),
-                        from: String::new(),
-                    };
-                    (key(section, name), value)
-                })
-                .collect(),
+            values: defaults.collect(),
         };
+        let mut wrong: Vec<String> = Vec::new();
         if let Some((name, text)) = file {
             let ini = Ini::parse(text).map_err(|e| format!("{name}: {e}"))?;
-            for (section, line) in &ini.sections {
-                let at = format!("{name}: line {line}: [{section}]");
-                config.section(&at, section)?;
+            for (title, line) in &ini.sections {
+                if section(title).is_none() {
+                    wrong.push(format!(
+                        "{name}: line {line}: [{title}]: IO500's configuration has no such section; remove it"
+                    ));
+                }
             }
             for s in ini.settings {
                 let at = format!("{name}: line {}: [{}] {}", s.line, s.section, s.name);
-                config.put(&at, &s.section, &s.name, s.value.as_deref().unwrap_or(""))?;
+                let value = s.value.as_deref().unwrap_or("");
+                // An unknown section has been named.
+                if let Some(section) = section(&s.section) {
+                    wrong.extend(config.put(&at, section, &s.name, value).err());
+                }
             }
         }
         for text in set {
@@ -80,46 +96,58 @@ impl Config {
                 let (section, name) = path.trim().split_once('.')?;
                 Some((section, name, value.trim()))
             });
-            let Some((section, name, value)) = parts else {
-                return Err(format!("--set {text}: write SECTION.OPTION=VALUE"));
+            let Some((title, name, value)) = parts else {
+                wrong.push(format!("--set {text}: write SECTION.OPTION=VALUE"));
+                continue;
             };
-            config.put(&format!("--set {section}.{name}"), section, name, value)?;
+            let at = format!("--set {title}.{name}");
+            wrong.extend(match section(title) {
+                Some(section) => config.put(&at, section, name, value).err(),
+                None => Some(format!(
+                    "{at}: IO500's configuration has no section [{title}]"
+                )),
+            });
         }
-        config.check()?;
-        Ok(config)
+        wrong.extend(config.wrong_values());
+        match wrong.is_empty() {
+            true => Ok(config),
+            false => Err(wrong.join("\n")),
+        }
     }
 
-    fn section(&self, at: &str, section: &str) -> Result<(), String> {
-        match options(true).any(|(name, ..)| name.eq_ignore_ascii_case(section)) {
-            true => Ok(()),
-            false => Err(format!("{at}: IO500's configuration has no such section")),
+    /// Sets an option. As in IO500, one without a value keeps its default.
+    fn put(
+        &mut self,
+        at: &str,
+        section: &'static Section,
+        name: &str,
+        value: &str,
+    ) -> Result<(), String> {
+        if value.is_empty() {
+            return Ok(());
         }
-    }
-
-    fn put(&mut self, at: &str, section: &str, name: &str, value: &str) -> Result<(), String> {
-        self.section(at, section)?;
-        let known = options(true).find(|(s, n, ..)| key(s, n) == key(section, name));
-        let Some((_, _, _, used)) = known else {
-            let names: Vec<&str> = options(true)
-                .filter(|(s, ..)| s.eq_ignore_ascii_case(section))
-                .map(|(_, name, ..)| *name)
-                .collect();
-            return Err(format!(
-                "{at}: there is no such option; use one of {}",
-                names.join(", ")
-            ));
+        let Some(option) = section.option(name) else {
+            let names: Vec<&str> = section.options.iter().map(|option| option.name).collect();
+            return Err(match names.is_empty() {
+                true => format!("{at}: this section has no options; remove the option"),
+                false => format!(
+                    "{at}: there is no such option; use one of {}",
+                    names.join(", ")
+                ),
+            });
         };
-        if let OptionUse::Only(only, why) = used
-            && !value.is_empty()
-            && !value.eq_ignore_ascii_case(only)
+        let canonical = option.canonical(value);
+        let text = canonical.map_err(|remedy| format!("{at} = {value}: {remedy}"))?;
+        if let OptionUse::Only(only, why) = option.used
+            && !text.eq_ignore_ascii_case(only)
         {
             return Err(format!("{at} = {value}: {why}; remove the option"));
         }
         let value = Value {
-            text: value.to_owned(),
+            text,
             from: at.to_owned(),
         };
-        self.values.insert(key(section, name), value);
+        self.values.insert(key(section.name, option.name), value);
         Ok(())
     }
 
@@ -146,7 +174,7 @@ impl Config {
         (&value.text, &value.from)
     }
 
-    fn wrong(&self, section: &str, name: &str, remedy: &str) -> String {
+    pub(super) fn wrong(&self, section: &str, name: &str, remedy: &str) -> String {
         match self.text(section, name) {
             (text, "") => format!("[{section}] {name} = {text} (the default): {remedy}"),
             (text, from) => format!("{from} = {text}: {remedy}"),
@@ -155,9 +183,9 @@ impl Config {
 
     /// The value of a boolean option.
     pub(crate) fn truth(&self, section: &str, name: &str) -> Result<bool, String> {
-        match self.text(section, name).0.to_ascii_lowercase().as_str() {
-            "true" | "1" => Ok(true),
-            "false" | "0" | "" => Ok(false),
+        match self.text(section, name).0 {
+            "TRUE" => Ok(true),
+            "FALSE" => Ok(false),
             _ => Err(self.wrong(section, name, "write TRUE or FALSE")),
         }
     }
@@ -190,55 +218,86 @@ impl Config {
             .ok_or_else(|| self.wrong(section, name, remedy))
     }
 
-    /// Reads every value once, so that mistakes are found before the run.
-    fn check(&self) -> Result<(), String> {
-        for (section, name, _, used) in options(true) {
-            if *name == "run" && *used == OptionUse::Read {
-                self.truth(section, name)?;
-            }
-        }
-        for name in [
-            "timestamp-datadir",
-            "timestamp-resultdir",
-            "drop-caches",
-            "scc",
-        ] {
-            self.truth("global", name)?;
-        }
-        self.stonewall_ns()?;
-        self.packet()?;
-        self.easy()?;
-        self.segments()?;
-        self.items("mdtest-easy")?;
-        self.items("mdtest-hard")?;
-        self.ranks()?;
-        self.mapping()?;
-        self.part_size()?;
-        self.deletes()?;
-        self.waiting()?;
-        self.workbench()?;
-        self.extended().map(drop)
+    /// Reads every value once, so that mistakes are found before the run, and says what is wrong with each.
+    fn wrong_values(&self) -> Vec<String> {
+        [
+            self.stonewall_ns().map(drop),
+            self.packet().map(drop),
+            self.easy().map(drop),
+            self.segments().map(drop),
+            self.items("mdtest-easy").map(drop),
+            self.items("mdtest-hard").map(drop),
+            self.searchers("find").map(drop),
+            self.searchers("find-easy").map(drop),
+            self.searchers("find-hard").map(drop),
+            self.drop_caches().map(drop),
+            self.ranks().map(drop),
+            self.mapping().map(drop),
+            self.part_size().map(drop),
+            self.deletes().map(drop),
+            self.waiting().map(drop),
+            self.workbench().map(drop),
+            self.extended().map(drop),
+        ]
+        .into_iter()
+        .filter_map(Result::err)
+        .collect()
     }
 
-    /// Refuses options of the extended mode in the standard mode, where they would have no effect.
+    /// Notes on options of the extended mode in the standard mode, where they have no effect, as in IO500.
     ///
     /// # Errors
-    /// The first such option, with its place.
-    pub(crate) fn check_mode(&self) -> Result<(), String> {
+    /// When the mode is neither.
+    pub(crate) fn notes(&self) -> Result<Vec<String>, String> {
         if self.extended()? {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        for (section, name, default, _) in EXTENDED {
-            let (text, from) = self.text(section, name);
-            let off = *name == "run" && self.truth(section, name) == Ok(false);
-            if !from.is_empty() && !off && !text.eq_ignore_ascii_case(default) {
-                return Err(format!(
-                    "{from} = {text}: the phases of [{section}] run in extended mode only; add --mode extended, or \
-                     remove the option"
-                ));
+        let mut notes = Vec::new();
+        for section in SECTIONS.iter().filter(|section| section.extended) {
+            for option in section.options {
+                let (text, from) = self.text(section.name, option.name);
+                let off = option.name == "run" && text == "FALSE";
+                if !from.is_empty() && !off && Some(text) != option.default {
+                    notes.push(format!(
+                        "{from} = {text} has no effect: the phases of [{}] run in extended mode only; add --mode \
+                         extended",
+                        section.name
+                    ));
+                }
             }
         }
-        Ok(())
+        Ok(notes)
+    }
+
+    /// Whether to empty the machine's caches before each phase.
+    pub(crate) fn drop_caches(&self) -> Result<bool, String> {
+        let drops = self.truth("global", "drop-caches")?;
+        if drops && self.text("global", "drop-caches-cmd").0 != DROP_CACHES {
+            let remedy = "commands from a file are not run; remove the option (drop-caches = TRUE then empties the \
+                          caches of Linux), or set drop-caches = FALSE";
+            return Err(self.wrong("global", "drop-caches-cmd", remedy));
+        }
+        Ok(drops)
+    }
+
+    /// The directory whose files hold back phases, if the configuration states it.
+    pub(crate) fn pause_dir(&self) -> Option<PathBuf> {
+        let text = self.text("debug", "pause-dir").0;
+        (!text.is_empty()).then(|| PathBuf::from(text))
+    }
+
+    /// Number of ranks that search in the phase `section`, if the configuration states it.
+    pub(crate) fn searchers(&self, section: &str) -> Result<Option<u32>, String> {
+        match self.text(section, "nproc").0 {
+            "" => Ok(None),
+            _ => {
+                let number = self.number(section, "nproc")?;
+                let remedy = "write a number of ranks";
+                let number =
+                    u32::try_from(number).map_err(|_| self.wrong(section, "nproc", remedy));
+                number.map(Some)
+            }
+        }
     }
 
     /// Whether to run the phases of the extended mode.
@@ -310,10 +369,15 @@ impl Config {
         Some(format!("[{section}] run = FALSE"))
     }
 
+    /// Whether the stonewall is that of student cluster competitions because none is stated.
+    fn is_scc_default(&self) -> bool {
+        let stated = !self.text("debug", "stonewall-time").1.is_empty();
+        !stated && self.truth("global", "scc") == Ok(true)
+    }
+
     /// The stonewall, in nanoseconds.
     pub(crate) fn stonewall_ns(&self) -> Result<u64, String> {
-        let given = self.text("debug", "stonewall-time").1;
-        if given.is_empty() && self.truth("global", "scc")? {
+        if self.is_scc_default() {
             return Ok(STONEWALL_SCC_S * SECOND_NS);
         }
         let seconds = self.number("debug", "stonewall-time")?;
@@ -419,23 +483,55 @@ impl Config {
             extended: self.extended()?,
             required_ns,
             stonewall_ok: self.stonewall_ns()? == required_ns,
+            pauses: self.pause_dir().is_some(),
             skipped,
         })
     }
 
-    /// The effective configuration, without secrets.
+    /// IO500's hash of this configuration.
+    pub(crate) fn hash(&self) -> String {
+        hash(|section, option| self.stated(section, option))
+    }
+
+    /// The value of an option if it has one.
+    fn stated(&self, section: &Section, option: &Opt) -> Option<String> {
+        let text = self.text(section.name, option.name).0;
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// The effective configuration, ours included, without secrets.
     pub(crate) fn ini(&self) -> String {
+        let mut out = self.original_ini();
+        self.section(&OURS, "", &mut out);
+        out
+    }
+
+    /// The effective configuration without secrets as IO500's programs read it: ours is a comment.
+    pub(crate) fn file(&self) -> String {
+        let mut out = self.original_ini();
+        self.section(&OURS, "; ", &mut out);
+        out
+    }
+
+    fn original_ini(&self) -> String {
         let mut out = String::new();
-        let mut last = "";
-        for (section, name, ..) in options(self.extended() == Ok(true)) {
-            if *section != last {
-                let gap = if last.is_empty() { "" } else { "\n" };
-                let _ = writeln!(out, "{gap}[{section}]");
-                last = section;
-            }
-            let _ = writeln!(out, "{name} = {}", redact(self.text(section, name).0));
+        for section in SECTIONS {
+            self.section(section, "", &mut out);
+            out.push('\n');
         }
         out
+    }
+
+    /// Writes a section, with `before` at the start of each line.
+    fn section(&self, section: &Section, before: &str, out: &mut String) {
+        let _ = writeln!(out, "{before}[{}]", section.name);
+        for option in section.options {
+            let text = match option.name {
+                "stonewall-time" if self.is_scc_default() => STONEWALL_SCC_S.to_string(),
+                name => redact(self.text(section.name, name).0),
+            };
+            let _ = writeln!(out, "{before}{} = {text}", option.name);
+        }
     }
 }
 
@@ -495,6 +591,16 @@ mod tests {
             ),
             ("[ior-easy-write]\nAPI = MPIIO\n", ["line 2", "[global]"]),
             ("[find]\nexternal-script = ./x\n", ["line 2", "not run"]),
+            ("[find]\nnproc = 0\n", ["line 2", "above 0"]),
+            (
+                "[global]\ndrop-caches = 1\ndrop-caches-cmd = x\n",
+                ["line 3", "not run"],
+            ),
+            ("[timestamp]\nx = 1\n", ["line 2", "remove the option"]),
+            (
+                "[mdtest-hard]\nfiles-per-dir = 9\n",
+                ["line 2", "remove the option"],
+            ),
             ("[find]\nrun = maybe\n", ["line 2", "TRUE or FALSE"]),
             ("[mdworkbench]\nwaitingTime = -1\n", ["line 2", "0 or more"]),
             (
@@ -510,6 +616,44 @@ mod tests {
         }
         let wrong = Config::read(None, &["x".to_owned()]).err().unwrap();
         assert!(wrong.contains("SECTION.OPTION=VALUE"));
+    }
+
+    #[test]
+    fn all_mistakes_are_named_in_one_go() {
+        let text = "[global]\napi = MPIIO\nx = 1\n[no]\ny = 2\n[ior-easy]\nfilePerProc = 0\nblockSize = 3m\n\
+                    [ior-hard]\ncollective = true\n[debug]\nstonewall-time = 0\n";
+        let error = read(text).err().unwrap_or_default();
+        let lines = [3, 4, 7, 8, 10, 12];
+        assert_eq!(error.lines().count(), lines.len(), "{error}");
+        for line in lines {
+            assert!(
+                error.contains(&format!("io500.ini: line {line}: ")),
+                "{line}: {error}"
+            );
+        }
+    }
+
+    /// A file may spell out defaults, and commands that do not run.
+    #[test]
+    fn what_the_files_of_io500_say_is_accepted() {
+        let config = read(
+            "[global]\ndrop-caches = FALSE\ndrop-caches-cmd = sudo x\nverbosity = 1\n[timestamp]\n\
+             [ior-easy]\nAPI = \nfilePerProc = 1\nuniqueDir = false\n[ior-hard]\ncollective = \n\
+             [find]\nexternal-mpi-args = -n 2\nnproc = 1\n[debug]\npause-dir = ./pause/\n\
+             [mdworkbench]\nwaitingTime = 0.5\n[find-hard]\nrun = FALSE\n[mdtest-hard]\nfiles-per-dir = 0\n",
+        );
+        let config = config.unwrap();
+        assert_eq!(config.searchers("find"), Ok(Some(1)));
+        assert_eq!(config.searchers("find-easy"), Ok(None));
+        assert_eq!(
+            config.pause_dir(),
+            Some(std::path::PathBuf::from("./pause/"))
+        );
+        let notes = config.notes().unwrap();
+        assert!(
+            notes.len() == 1 && notes[0].contains("waitingTime = 0.5 has no effect"),
+            "{notes:?}"
+        );
     }
 
     #[test]
@@ -540,7 +684,14 @@ mod tests {
             "{ini}"
         );
         assert!(redact(api).ends_with("secret-key=*** -x"));
-        // The written configuration can be read back.
+        // The written configuration can be read back, and IO500's programs know all of the file.
         assert_eq!(read(&ini).unwrap().ini(), ini);
+        let file = read(&config.file()).unwrap();
+        assert_eq!(file.file(), config.file().replace("= files", "= "));
+        assert_eq!(
+            file.hash(),
+            config.settings(Vec::new()).unwrap().config_hash
+        );
+        assert_ne!(file.hash(), config.hash(), "the keys count in IO500's hash");
     }
 }

@@ -70,7 +70,7 @@ pub(crate) fn files(
         report.result_dir = result_dir;
     }
     let mut files = vec![
-        ("config.ini".to_owned(), config.ini()),
+        ("config.ini".to_owned(), config.file()),
         ("timestampfile".to_owned(), String::new()),
         ("result.txt".to_owned(), text::result(&report)),
         ("result_summary.txt".to_owned(), text::summary(&report)),

@@ -104,7 +104,7 @@ pub(crate) fn locate(
             config.text("bucketload", "mapping").1
         ));
     }
-    if config.truth("global", "drop-caches")? {
+    if config.drop_caches()? {
         args.settings.switch_on(&names::DROP_CACHES);
     }
     Ok(Location {

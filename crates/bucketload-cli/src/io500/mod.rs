@@ -9,7 +9,7 @@
 mod config;
 mod files;
 mod location;
-mod options;
+pub(crate) mod pause;
 mod plan;
 pub(crate) mod room;
 mod workbench;

@@ -7,7 +7,7 @@ use bucketload_core::plan::ranks::{RankMapping, RankTask, RanksPlan};
 use bucketload_core::plan::{
     BucketService, BucketsPlan, KeysetPlan, MixEntry, PhaseKind, PhasePlan, Plan, WorkPlan,
 };
-use bucketload_results::io500::measure::SECOND;
+use bucketload_results::io500::measure::{FIRST, SECOND};
 use bucketload_results::io500::{Phase, Tool, phases};
 use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
 
@@ -235,9 +235,6 @@ fn payload(config: &Config, location: &Location, amounts: &Amounts) -> Result<Pa
     Ok(PayloadKind::Timestamp(pattern))
 }
 
-/// Suffix of the name of MD-Workbench's benchmark in its first iteration.
-const FIRST: &str = "-0";
-
 fn keyset(tree: &str, location: &Location, amounts: &Amounts) -> KeysetPlan {
     let path = format!("{}{tree}/", location.directory);
     let mut prefix = String::new();
@@ -322,6 +319,16 @@ fn work(
         (plan.stonewall_ns, plan.wear_out) = (stonewall_ns, true);
     }
     let mut mix = Vec::new();
+    let searchers = || -> Result<u32, String> {
+        let stated = config.searchers(phase.name)?;
+        match stated {
+            Some(number) if number > amounts.ranks => {
+                let remedy = format!("write at most {}, the number of ranks", amounts.ranks);
+                Err(config.wrong(phase.name, "nproc", &remedy))
+            }
+            stated => Ok(stated.unwrap_or(0)),
+        }
+    };
     let transfers = |tree: u16, bytes: u64, mix: &mut Vec<MixEntry>, plan: &mut RanksPlan| {
         let bytes = Some(bytes);
         match (phase.writes, location.mapping) {
@@ -407,6 +414,7 @@ fn work(
                 bytes: None,
                 within: Some(2),
                 workbench: false,
+                searchers: searchers()?,
             };
             mix.push(entry(List, 0, None));
         }
@@ -415,6 +423,7 @@ fn work(
                 bytes: Some(HARD_FILE),
                 within: (phase.name == "find-hard").then_some(3),
                 workbench: index("mdworkbench-create").is_some(),
+                searchers: searchers()?,
             };
             let since = ["ior-hard-write", "mdtest-hard-write"]
                 .into_iter()

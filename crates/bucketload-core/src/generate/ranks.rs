@@ -202,7 +202,7 @@ impl RankGen {
                 }
             }
             RankTask::Find { .. } => {
-                op.key = position.step * u64::from(ranks) + u64::from(rank);
+                op.key = position.step * u64::from(plan.searchers()) + u64::from(rank);
             }
             RankTask::Workbench {
                 sets,

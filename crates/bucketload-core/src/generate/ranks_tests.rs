@@ -174,21 +174,28 @@ fn transfers_of_a_shared_file_interleave() {
 #[test]
 fn a_search_covers_every_name_once() {
     let list = vec![entry(OpClass::List, 0, None)];
-    let find = RankTask::Find {
+    let find = |searchers| RankTask::Find {
         bytes: Some(3901),
         within: None,
         workbench: false,
+        searchers,
     };
-    for mapping in [
-        RankMapping::Native,
-        RankMapping::Libs3Single,
-        RankMapping::Files,
+    for (mapping, searchers) in [
+        (RankMapping::Native, 0),
+        (RankMapping::Native, 1),
+        (RankMapping::Libs3Single, 0),
+        (RankMapping::Libs3Single, 3),
+        (RankMapping::Files, 0),
+        (RankMapping::Files, 2),
     ] {
+        let find = find(searchers);
         let finder = generator(find, mapping, 0, list.clone());
         let parts: Vec<String> = (0..4u32)
             .flat_map(|rank| (0..finder.plan().most_steps(rank)).map(move |step| (rank, step)))
             .map(|(rank, step)| name(&finder, &finder.op(rank, at(step, 0), step, 0)))
             .collect();
+        let idle = (0..4u32).filter(|rank| finder.plan().most_steps(*rank) == 0);
+        assert_eq!(idle.count() as u32, (4 - searchers) % 4);
         let trees = [
             (RankTask::EasyTransfer { bytes: 8 }, 0),
             (RankTask::HardTransfer { bytes: 8 }, 1),

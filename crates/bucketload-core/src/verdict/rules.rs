@@ -2,6 +2,7 @@
 //! problem.
 
 use super::{Backlog, Completeness, Figure, Figures, Reason, Word};
+use crate::sink::Calibration;
 use crate::stats::steady::{MIN_BINS, State};
 
 /// V1: minimum share of offered operations that must be sent, over the window and in any slice.
@@ -544,8 +545,16 @@ fn steal(f: &Figures) -> Option<Reason> {
 /// Checks that could not be made.
 pub(super) fn notes(f: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
-    if f.calibration.is_none() {
-        notes.push("V5 was not checked: the null target was not driven".to_owned());
+    match f.calibration {
+        None => notes.push("V5 was not checked: the null target was not driven".to_owned()),
+        Some(Calibration {
+            age_s: Some(age), ..
+        }) => notes.push(format!(
+            "V5 was checked with a calibration from the cache, measured {} min ago; --no-calibration-cache measures \
+             it again",
+            age / 60
+        )),
+        Some(_) => {}
     }
     if f.machine_busy.is_none() || f.busiest_thread.is_none() {
         notes.push("saturation (V4) was checked in part: some CPU figures are missing".to_owned());

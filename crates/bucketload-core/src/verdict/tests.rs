@@ -45,6 +45,7 @@ fn good() -> Figures {
             null_ops_per_s: 50_000.0,
             null_p99_ns: 200_000,
             null_cpu_ns_per_op: 900.0,
+            age_s: None,
         }),
         wall_step_ns: 0,
         backlog: Some(Backlog {
@@ -159,6 +160,7 @@ proptest! {
             null_ops_per_s,
             null_p99_ns: times.0,
             null_cpu_ns_per_op: 1.0,
+            age_s: None,
         });
         (f.late_p99_ns, f.response_p99_ns) = (times.1, times.2);
         (f.unsent, f.capped, f.failed) = (counts.0, counts.2, counts.3);
@@ -315,6 +317,11 @@ fn v5_headroom_and_null_latency() {
     let (_, verdict) = after(|f| f.calibration = None);
     assert_eq!((verdict.word, verdict.client.headroom), (Word::Valid, None));
     assert!(verdict.notes[0].contains("V5"));
+    let aged = |f: &mut Figures| f.calibration.as_mut().unwrap().age_s = Some(7199);
+    let (_, verdict) = after(aged);
+    assert_eq!(verdict.word, Word::Valid);
+    let said = "119 min ago; --no-calibration-cache measures it again";
+    assert!(verdict.notes[0].contains(said), "{:?}", verdict.notes);
 }
 
 #[test]

@@ -53,7 +53,11 @@ impl Ini {
                     name.trim()
                 ));
             };
-            let value = value.trim();
+            let value = uncommented(value).ok_or_else(|| {
+                format!(
+                    "line {number}: `{line}`: a value has no ; or #, and a comment after it begins after a space"
+                )
+            })?;
             ini.settings.push(Setting {
                 section: section.clone(),
                 name: name.trim().to_owned(),
@@ -65,14 +69,24 @@ impl Ini {
     }
 }
 
+/// A value without the comment after it and the space around it; `None` if the comment does not begin after a space.
+fn uncommented(text: &str) -> Option<&str> {
+    match text.find([';', '#']) {
+        Some(at) if text[..at].ends_with([' ', '\t']) => Some(text[..at].trim()),
+        Some(_) => None,
+        None => Some(text.trim()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Ini;
 
     #[test]
     fn sections_settings_and_comments() {
-        let ini =
-            Ini::parse("; c\n[global]\ndatadir = ./x\napi =\n# d\n[ior-easy]\ntransferSize=2m\n");
+        let ini = Ini::parse(
+            "; c\n[global]\ndatadir = ./x\napi =\n# d\n[ior-easy]\ntransferSize=2m ; = 3m # x\n",
+        );
         let ini = ini.unwrap();
         assert_eq!(ini.sections.len(), 2);
         let of = |at: usize| {
@@ -87,7 +101,12 @@ mod tests {
         assert_eq!(of(0), ("global", "datadir", Some("./x"), 3));
         assert_eq!(of(1), ("global", "api", None, 4));
         assert_eq!(of(2), ("ior-easy", "transferSize", Some("2m"), 7));
-        for (wrong, line) in [("x = 1", "line 1"), ("[a]\nx", "line 2"), ("[a", "line 1")] {
+        for (wrong, line) in [
+            ("x = 1", "line 1"),
+            ("[a]\nx", "line 2"),
+            ("[a", "line 1"),
+            ("[a]\nx = y#z", "line 2"),
+        ] {
             assert!(Ini::parse(wrong).unwrap_err().contains(line), "{wrong}");
         }
     }

@@ -52,6 +52,8 @@ pub struct Settings {
     pub required_ns: u64,
     /// Whether the stonewall is the required one.
     pub stonewall_ok: bool,
+    /// Whether files may hold back phases.
+    pub pauses: bool,
     /// Phases that do not run, by name, with the reason.
     pub skipped: Vec<(String, String)>,
 }
@@ -64,11 +66,20 @@ pub(super) struct Seen {
     pub(super) ranks: Option<PhaseRanks>,
 }
 
+/// Whether `planned`, a phase of a plan, is IO500's `phase` or an iteration of it.
+#[must_use]
+pub fn is_of(planned: &str, phase: &str) -> bool {
+    let rest = planned.strip_prefix(phase);
+    rest.is_some_and(|rest| matches!(rest, "" | FIRST | SECOND))
+}
+
 /// True if a phase of the plan is the iteration of MD-Workbench's benchmark that counts.
 fn is_second(planned: &str, phase: &Phase) -> bool {
     planned.strip_prefix(phase.name) == Some(SECOND)
 }
 
+/// Suffix of the first iteration of MD-Workbench's benchmark.
+pub const FIRST: &str = "-0";
 /// Suffix of the second iteration of MD-Workbench's benchmark, which is the one that counts.
 pub const SECOND: &str = "-1";
 
@@ -123,6 +134,9 @@ pub fn measure(dir: &Path, settings: &Settings) -> Result<Report, ResultsError> 
         ranks = model.ranks;
         if let Some(seen) = seen {
             ranks_of[at].clone_from(&seen.ranks);
+            if let Some(of) = &mut ranks_of[at] {
+                of.ranks.retain(|rank| rank.rank < model.searchers());
+            }
         }
         if phase.tool == Tool::Workbench {
             // The first iteration of the benchmark precedes the one that counts.
@@ -259,7 +273,7 @@ fn score(
     }
     if phase.tool == Tool::Find {
         let found = ranks.sum(|rank| rank.found);
-        line("nproc", model.ranks.to_string());
+        line("nproc", model.searchers().to_string());
         line("found", found.to_string());
         line("total-files", amount.to_string());
         if found == 0 {
@@ -276,6 +290,10 @@ fn score(
     }
     if out.score <= 0.0 {
         out.invalid.push("Score of 0".to_owned());
+    }
+    if settings.pauses {
+        let text = "pause-dir is set, so phases may have waited";
+        out.invalid.push(text.to_owned());
     }
     if phase.writes {
         if !settings.stonewall_ok {

@@ -9,6 +9,7 @@ pub mod csv;
 pub mod hash;
 pub mod ini;
 pub mod measure;
+pub mod options;
 pub mod parse;
 pub mod score;
 pub mod table;

@@ -7,7 +7,7 @@ use time::macros::format_description;
 
 use bucketload_core::ranks::PhaseRanks;
 
-use super::hash::of_scores;
+use super::hash::{of_extended, of_scores};
 use super::score::{PhaseScore, Scores};
 use super::{Group, Report};
 
@@ -51,6 +51,8 @@ pub fn result(report: &Report) -> String {
     pair(&mut out, "SCORE", &total);
     let hash = of_scores(&report.version, &report.phases, &scores);
     pair(&mut out, "hash", &hash.to_string());
+    // In a section of its own, because IO500's hash covers every pair of [SCORE].
+    out.push_str("\n[SCORE-without-find]\n");
     let without = Scores::without_find(&report.phases);
     pair(&mut out, "MD-without-find", &format!("{:.6}", without.md));
     let total = format!("{:.6}{}", without.total, flag(!without.valid));
@@ -62,6 +64,8 @@ pub fn result(report: &Report) -> String {
         pair(&mut out, "BW", &format!("{:.6}", extended.bw));
         let total = format!("{:.6}{}", extended.total, flag(!extended.valid));
         pair(&mut out, "SCORE", &total);
+        let hash = of_extended(&report.phases, &extended);
+        pair(&mut out, "hash", &hash.to_string());
     }
     let _ = writeln!(out, "; END {}", instant(report.end_unix_s));
     out

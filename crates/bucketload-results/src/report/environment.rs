@@ -106,10 +106,14 @@ pub(super) fn environment(result: &RunResult) -> Section {
         rows.push((
             "null target".into(),
             format!(
-                "{} operations/s possible, p99 {} at the offered rate, client CPU {} per operation",
+                "{} operations/s possible, p99 {} at the offered rate, client CPU {} per operation{}",
                 units::number(c.null_ops_per_s),
                 units::ns(c.null_p99_ns as f64),
                 units::ns(c.null_cpu_ns_per_op),
+                c.age_s.map_or_else(String::new, |age| format!(
+                    " (from the cache, measured {} min before)",
+                    age / 60
+                )),
             ),
         ));
     }

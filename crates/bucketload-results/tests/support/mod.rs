@@ -277,6 +277,7 @@ pub(crate) fn feed(sink: &mut dyn RunSink, shape: &Shape) {
         null_ops_per_s: shape.rate * 100.0,
         null_p99_ns: 60_000,
         null_cpu_ns_per_op: 900.0,
+        age_s: None,
     }));
     sink.event(&Event::PhaseStarted {
         phase: 1,

@@ -4,6 +4,7 @@ mod agents;
 mod bugs;
 mod bundle;
 mod bundle_kinds;
+mod calibration;
 mod cleanup;
 mod common;
 mod compare;

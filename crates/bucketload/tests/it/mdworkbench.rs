@@ -188,3 +188,17 @@ fn waiting_and_stonewall() {
     run(dir.path(), "-w 1 --target null:").expect(2, &["--stonewall-wear-out"]);
     run(dir.path(), "-1 --target mem:").expect(2, &["--target"]);
 }
+
+/// As the original does.
+#[test]
+fn a_missing_directory_is_created_by_precreation_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = format!(
+        "--target file://{}/a/b --ranks 2 -D 1 -P 3 -I 2",
+        dir.path().display()
+    );
+    run(dir.path(), &format!("{target} -2 --start-item 0")).expect(2, &[]);
+    assert!(!dir.path().join("a").exists());
+    run(dir.path(), &target).expect(0, &[]);
+    assert!(dir.path().join("a/b").is_dir());
+}

@@ -1,6 +1,7 @@
 //! IO500 from the user's view: scores that the operation log confirms, stonewall, marks of invalid runs.
 
 mod files;
+mod genuine;
 
 use std::fs;
 use std::path::Path;
@@ -436,15 +437,17 @@ fn ranks_continue_to_the_highest_count() {
     let out = dir.path().join("out");
     let counts = |name: &str| -> Vec<u64> {
         let text = fs::read_to_string(out.join(name)).unwrap();
-        let items = |line: &str| line.split(',').nth(1).unwrap().parse().unwrap();
-        text.lines().skip(1).map(items).collect()
+        let (_, rows) = text.split_once("longest-request-seconds\n").unwrap();
+        let steps = |line: &str| line.split(' ').nth(1).unwrap().parse().unwrap();
+        let rows = rows.lines().take_while(|line| !line.is_empty());
+        rows.map(steps).collect()
     };
-    let written = counts("mdtest-easy-write.csv");
+    let written = counts("mdtest-easy-write.txt");
     assert!(written.len() == 3 && written[0] > 0);
     assert!(written.iter().all(|n| *n == written[0]), "{written:?}");
     // Later phases do as much work as the write phase.
-    assert_eq!(counts("mdtest-easy-stat.csv"), written);
-    assert_eq!(counts("mdtest-easy-delete.csv"), written);
+    assert_eq!(counts("mdtest-easy-stat.txt"), written);
+    assert_eq!(counts("mdtest-easy-delete.txt"), written);
     let text = fs::read_to_string(out.join("result.txt")).unwrap();
     let sections = sections(&text);
     assert!(sections["mdtest-easy-write"].contains_key("rate-stonewall"));
@@ -520,11 +523,8 @@ fn impossible_settings_are_refused() {
         &["--target", "mem:", "--mode", "wide"],
         &["--mode", "standard or extended"],
     );
-    let waiting = ["--set", "mdworkbench.waitingTime=0.5", "--target", "null:"];
-    refused(
-        &waiting,
-        &["mdworkbench.waitingTime = 0.5", "--mode extended"],
-    );
+    let find = ["--set", "find.nproc=3", "--ranks", "2", "--target", "null:"];
+    refused(&find, &["find.nproc = 3", "at most 2"]);
     let half = [
         "--set",
         "mdworkbench.filesPerProc=5",
