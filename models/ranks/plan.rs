@@ -127,7 +127,7 @@ pub enum RankTask {
     EasyItem,
     /// Works on the rank's next file in the directory that all ranks share, `mdtest-hard`.
     HardItem,
-    /// Lists part of all files. Step `k` of rank `r` of `N` is part `k·N + r`.
+    /// Lists part of all files ([`RanksPlan::part`]).
     Find {
         /// Size of the files to find, bytes; `None` if the name decides.
         bytes: Option<u64>,
@@ -229,6 +229,15 @@ impl RanksPlan {
         }
     }
 
+    /// The part that rank `rank` lists in step `step`. Ranks take parts in turn, and in the opposite order every other
+    /// time: the rank with the largest part is the last to get another one.
+    #[must_use]
+    pub const fn part(&self, rank: u32, step: u64) -> u64 {
+        let ranks = if self.ranks > 1 { self.ranks } else { 1 };
+        let place = if step % 2 == 0 { rank } else { ranks - 1 - rank };
+        step * ranks as u64 + place as u64
+    }
+
     /// Maximum number of steps of rank `rank` after a phase of `written` steps, if it follows one.
     #[must_use]
     pub fn limit(&self, rank: u32, written: Option<u64>) -> u64 {
@@ -262,7 +271,8 @@ impl RanksPlan {
             RankTask::Count => u64::from(rank == 0),
             RankTask::Find { .. } => {
                 let all = u64::from(self.ranks.max(1));
-                (self.parts() + all - 1 - u64::from(rank).min(all - 1)) / all
+                let rounds = self.parts() / all;
+                rounds + u64::from(self.part(rank, rounds) < self.parts())
             }
             _ => self.steps,
         }
