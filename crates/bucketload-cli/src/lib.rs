@@ -44,6 +44,7 @@ mod olddata;
 mod oplog;
 mod placement;
 mod prometheus;
+mod rank_calls;
 mod rank_plan;
 mod setup;
 mod signals;
