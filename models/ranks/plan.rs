@@ -127,7 +127,7 @@ pub enum RankTask {
     EasyItem,
     /// Works on the rank's next file in the directory that all ranks share, `mdtest-hard`.
     HardItem,
-    /// Lists part of all files. Step `k` of rank `r` of `N` that search is part `k·N + r`.
+    /// Lists part of all files ([`RanksPlan::part`]).
     Find {
         /// Size of the files to find, bytes; `None` if the name decides.
         bytes: Option<u64>,
@@ -242,6 +242,15 @@ impl RanksPlan {
         }
     }
 
+    /// The part that rank `rank` lists in step `step`. Ranks take parts in turn, and in the opposite order every other
+    /// time: the rank with the largest part is the last to get another one.
+    #[must_use]
+    pub const fn part(&self, rank: u32, step: u64) -> u64 {
+        let ranks = self.searchers();
+        let place = if step % 2 == 0 { rank } else { ranks - 1 - rank };
+        step * ranks as u64 + place as u64
+    }
+
     /// Maximum number of steps of rank `rank` after a phase of `written` steps, if it follows one.
     #[must_use]
     pub fn limit(&self, rank: u32, written: Option<u64>) -> u64 {
@@ -275,8 +284,8 @@ impl RanksPlan {
             RankTask::Count => u64::from(rank == 0),
             RankTask::Find { .. } if rank >= self.searchers() => 0,
             RankTask::Find { .. } => {
-                let all = u64::from(self.searchers());
-                (self.parts() + all - 1 - u64::from(rank).min(all - 1)) / all
+                let rounds = self.parts() / u64::from(self.searchers());
+                rounds + u64::from(self.part(rank, rounds) < self.parts())
             }
             _ => self.steps,
         }

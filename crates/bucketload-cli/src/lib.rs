@@ -45,6 +45,7 @@ mod olddata;
 mod oplog;
 mod placement;
 mod prometheus;
+mod rank_calls;
 mod rank_plan;
 mod setup;
 mod signals;

@@ -467,6 +467,11 @@ pub trait Watch {
     /// A key in a listing.
     fn listed(&self, key: &str);
 
+    /// Whether keys may come in any order, each of them once, which can save a session sorting them.
+    fn takes_any_order(&self) -> bool {
+        false
+    }
+
     /// Whether the observer wants [`Watch::details`] for the key listed last.
     fn wants_details(&self) -> bool {
         false

@@ -450,6 +450,14 @@ impl<'a> Content<'a> {
                 return Err(offset + done as u64);
             }
             let have = &got[done..done + want.len()];
+            if let Some(pattern) = &self.arena.pattern {
+                let from = self.arena_offset(offset + done as u64);
+                if let Some(at) = pattern.first_wrong(&self.arena.bytes, from, have) {
+                    return Err(offset + (done + at) as u64);
+                }
+                done += want.len();
+                continue;
+            }
             let by_sum = want.len() >= LONG && {
                 let from = self.arena_offset(offset + done as u64);
                 self.arena.sums.matches(&self.arena.bytes, from, have)

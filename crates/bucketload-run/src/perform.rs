@@ -185,7 +185,8 @@ pub(crate) fn perform<'p>(
             batch = source.batch(op);
             let trails = named.is_some_and(|work| work.ops.has_trailer(op.entry));
             let by_version = op.class.by_version() && versions.is_some();
-            let wanted = plan.verify || trails || op.class.writes_body() || by_version;
+            let compares = plan.verify && source.compares;
+            let wanted = compares || trails || op.class.writes_body() || by_version;
             let mut known = wanted.then(|| content(&shared.arena, op)).flatten();
             if trails && let (Some(trailing), Some(content)) = (&mut worker.trailing, &known) {
                 trailing.prepare(content);
@@ -196,7 +197,7 @@ pub(crate) fn perform<'p>(
             }
             judging = trailing.filter(|_| op.class == OpClass::Get);
             // The oracle leaves the bytes of a version to the session, which knows what they have to be.
-            let judged = plan.verify || by_version && ticket.is_some();
+            let judged = compares || by_version && ticket.is_some();
             let verify = judged && op.class.reads_body() && known.is_some();
             let watch = match (&ticket, judging) {
                 (Some(ticket), _) if !by_version => Some(&**ticket as &dyn Watch),

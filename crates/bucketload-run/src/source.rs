@@ -13,7 +13,8 @@ use bucketload_core::generate::rng::mix64;
 use bucketload_core::generate::think::ThinkTime;
 use bucketload_core::op::{KeySource, Op, OpClass};
 use bucketload_core::payload::{Arena, Content};
-use bucketload_core::plan::{ArrivalLaw, JobsPlan, MixEntry, Plan, ReplayPlan};
+use bucketload_core::plan::ranks::{RankMapping, RankTask};
+use bucketload_core::plan::{ArrivalLaw, JobsPlan, MixEntry, Plan, RanksPlan, ReplayPlan};
 
 use crate::error::RunError;
 use crate::feed::{Feed, Fixed, Jobs, Queue, Trace};
@@ -113,6 +114,9 @@ pub(crate) struct Source {
     think: Option<ThinkTime>,
     names: Vec<KeyNames>,
     mix: Vec<MixEntry>,
+    /// Whether reads compare bytes in plans that verify. IOR does not in its random reads, which are too small to hide
+    /// that work; the bytes of the same files were compared before.
+    pub(crate) compares: bool,
 }
 
 impl Source {
@@ -162,7 +166,11 @@ impl Source {
             threads,
         };
         let made = models::of(&work_plan.model).generators(&draft)?;
+        let random = |ranks: &RanksPlan| {
+            ranks.mapping == RankMapping::Files && matches!(ranks.task, RankTask::RandomRead { .. })
+        };
         Ok(Self {
+            compares: !work_plan.model.ranks().is_some_and(random),
             ops: made.ops,
             schedule: made.schedule,
             think: made.think,

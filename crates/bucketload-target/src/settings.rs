@@ -1,6 +1,6 @@
 //! The settings of a target: flags by name, and variables that come with a workload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -49,6 +49,9 @@ pub struct Settings {
     /// What the store does otherwise than its API says.
     #[serde(default, skip_serializing_if = "Dialect::is_empty")]
     pub dialect: Dialect,
+    /// Flags that the command chose because the user did not.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    chosen: BTreeSet<String>,
 }
 
 impl Settings {
@@ -119,6 +122,14 @@ impl Settings {
         self.values.insert(flag.name.to_owned(), values);
     }
 
+    /// Sets `flag` to the default of the command, unless the user gave it.
+    pub fn choose(&mut self, flag: &Flag, value: impl Into<String>) {
+        if !self.has(flag) {
+            self.set(flag, [value]);
+            self.chosen.insert(flag.name.to_owned());
+        }
+    }
+
     /// Turns the switch `flag` on.
     pub fn switch_on(&mut self, flag: &Flag) {
         self.set(flag, [] as [&str; 0]);
@@ -137,11 +148,16 @@ impl Settings {
         all
     }
 
-    /// `origins` of settings [`Self::with_dialect`]: what was not given as a flag comes from the dialect.
+    /// `origins` of settings [`Self::with_dialect`]: what was not given as a flag comes from the dialect, or is the
+    /// default of the command.
     #[must_use]
     pub fn trace(&self, mut origins: Vec<Origin>) -> Vec<Origin> {
         for origin in &mut origins {
             if let Source::Flag(name) = origin.source
+                && self.chosen.contains(name)
+            {
+                origin.source = Source::Default;
+            } else if let Source::Flag(name) = origin.source
                 && !self.values.contains_key(name)
                 && let Some((_, line)) = self.dialect.settings.get(name)
             {

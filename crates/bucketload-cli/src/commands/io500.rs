@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure, OrFail};
 use crate::io500::{Config, locate, pause, plan, room, write};
 use crate::job::Job;
 use crate::target::Target;
-use crate::{files, setup, signals};
+use crate::{files, rank_calls, setup, signals};
 
 /// Runs, or verifies.
 pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -57,10 +57,14 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     };
     let agents = fleet::number(&args.agents, launched.as_ref());
     let started = time::OffsetDateTime::now_utc();
-    let location = locate(&config, &args.target, started, &mut notes).or_usage()?;
+    let mut location = locate(&config, &args.target, started, &mut notes).or_usage()?;
     let ranks = setup::default_ranks(agents);
     let planned = plan(&config, &location, ranks, args.keep, &mut notes).or_usage()?;
     setup::check_ranks(&planned.plan, agents).or_usage()?;
+    let mut load = args.load.clone();
+    let transfer = config.easy().or_usage()?.0;
+    let flags = (&mut location.args, &mut load);
+    rank_calls::choose(&planned.plan, &location.target, agents, transfer, flags);
     notes.extend(
         planned
             .skipped
@@ -88,9 +92,9 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     notes.extend(volume(args, &planned.plan, &location.target)?);
     let out = directory(args, &config, &location.timestamp)?;
     setup::refuse_used(&out, "--out")?;
-    let connection = Connection::open(location.target, &location.args, &args.load)?;
+    let connection = Connection::open(location.target, &location.args, &load)?;
     let run_id = setup::new_run_id(started)?;
-    let mut options = setup::options(&args.load, &run_id, &connection);
+    let mut options = setup::options(&load, &run_id, &connection);
     // As IOR's backend does. The run deletes a bucket that it created.
     options.create_bucket |= args.target.target.is_none();
     let (plan, ini) = (planned.plan, config.ini());
@@ -99,7 +103,7 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
     job.quiet = global.quiet;
     job.notes = notes;
     let flags = (&connection, &location.args);
-    fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
+    fleet::distribute(&mut job, &args.agents, &load, launched.as_ref(), flags)?;
     let stop = signals::watched()?;
     if let Some(dir) = config.pause_dir() {
         let extended = config.extended().or_usage()?;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use bucketload_core::plan::ranks::RankMapping;
 use bucketload_results::mdworkbench::{Kind, Stage, StageKind, latency, stages, text};
 use time::macros::format_description;
 
@@ -17,7 +18,7 @@ use crate::exit::{Exit, Failure, OrFail};
 use crate::job::Job;
 use crate::mdworkbench::{Info, PROFILE, Parts, plan};
 use crate::target::Target;
-use crate::{files, setup, signals};
+use crate::{files, rank_calls, setup, signals};
 
 /// Name of the file with the output lines in the run directory.
 pub(crate) const LINES: &str = "md-workbench.txt";
@@ -59,7 +60,11 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
             hash.wrapping_mul(31).wrapping_add(i32::from(b))
         })
     });
-    let plan = plan(options, parts, ranks, position, seed).or_usage()?;
+    let mapping = match target {
+        Target::Files(_) => RankMapping::Files,
+        _ => RankMapping::Native,
+    };
+    let plan = plan(options, parts, ranks, position, seed, mapping).or_usage()?;
     setup::check_ranks(&plan, agents).or_usage()?;
     let header = header(options, ranks, started);
     if args.load.dry_run {
@@ -72,8 +77,11 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         std::fs::create_dir_all(root)
             .map_err(|e| Failure::usage(format!("--target {}: {e}", root.display())))?;
     }
-    let connection = Connection::open(target, &args.target, &args.load)?;
-    let run_options = setup::options(&args.load, &run_id, &connection);
+    let (mut flags, mut load) = (args.target.clone(), args.load.clone());
+    let both = (&mut flags, &mut load);
+    rank_calls::choose(&plan, &target, agents, options.object_size, both);
+    let connection = Connection::open(target, &flags, &load)?;
+    let run_options = setup::options(&load, &run_id, &connection);
     let mut job = Job::new(plan, "", &run_id, run_options, &connection, out.clone())?;
     job.op_log = Some(args.op_log);
     job.quiet = global.quiet;
@@ -82,8 +90,8 @@ pub(crate) fn execute(args: &WorkbenchArgs, global: &GlobalArgs) -> Result<Exit,
         job.notes.push(note.to_owned());
     }
     print(header.as_bytes())?;
-    let flags = (&connection, &args.target);
-    fleet::distribute(&mut job, &args.agents, &args.load, launched.as_ref(), flags)?;
+    let flags = (&connection, &flags);
+    fleet::distribute(&mut job, &args.agents, &load, launched.as_ref(), flags)?;
     let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);

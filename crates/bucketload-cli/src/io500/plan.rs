@@ -483,6 +483,11 @@ fn work(
                         mix.push(entry(Put, tree, Some(0)));
                     }
                     mix.push(entry(Put, tree, bytes));
+                    if location.mapping == RankMapping::Files {
+                        // mdtest's -Y: the time includes that the files reach the storage.
+                        mix.push(entry(Sync, tree, None));
+                        plan.closing = 1;
+                    }
                 }
                 "stat" => mix.push(entry(Head, tree, None)),
                 "read" => {

@@ -62,7 +62,7 @@ fn phase(name: &str, ranks: RanksPlan, mix: Vec<MixEntry>, errors_allowed: bool)
     }
 }
 
-/// The plan of a command that runs `parts`, after `position` steps of earlier commands.
+/// The plan of a command that runs `parts`, after `position` steps of earlier commands, on objects named by `mapping`.
 ///
 /// # Errors
 /// An option that cannot be carried out, with a remedy.
@@ -72,6 +72,7 @@ pub(crate) fn plan(
     ranks: u32,
     position: u64,
     seed: i32,
+    mapping: RankMapping,
 ) -> Result<Plan, String> {
     check(options, ranks)?;
     let (sets, objects) = (options.data_sets, options.precreate_per_set);
@@ -84,7 +85,7 @@ pub(crate) fn plan(
     let base = RanksPlan {
         steps: objects,
         start: position,
-        ..rank_plan::ranks(ranks, task(WorkbenchStage::Precreate), RankMapping::Native)
+        ..rank_plan::ranks(ranks, task(WorkbenchStage::Precreate), mapping)
     };
     let size = Some(options.object_size);
     let mut phases = Vec::new();
@@ -242,7 +243,7 @@ fn payload(options: &WorkbenchOptions, ranks: u32, seed: i32) -> Result<PayloadK
 
 #[cfg(test)]
 mod tests {
-    use bucketload_core::plan::ranks::RankTask;
+    use bucketload_core::plan::ranks::{RankMapping, RankTask};
     use bucketload_core::plan::{PhaseKind, Plan};
     use clap::Parser;
 
@@ -255,7 +256,8 @@ mod tests {
         let Command::MdWorkbench(args) = cli.command else {
             panic!("{line}")
         };
-        plan(&args.workbench, Parts::of(&args.workbench), 4, 0, 1)
+        let parts = Parts::of(&args.workbench);
+        plan(&args.workbench, parts, 4, 0, 1, RankMapping::Native)
     }
 
     fn names(plan: &Plan) -> Vec<&str> {

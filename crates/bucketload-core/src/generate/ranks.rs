@@ -7,6 +7,7 @@
 //!  ior-hard/     file                            transfer k of rank r of N at (k·N + r)·bytes
 //!  mdtest-easy/  test-dir.0-0/mdtest_tree.3.0/file.mdtest.3.17
 //!  mdtest-hard/  test-dir.0-0/mdtest_tree.0/file.mdtest.3.17
+//!  mdworkbench/  3_0/file-17, or on object stores 3_0_17: rank, set, index
 //! ```
 //!
 //! If each transfer is a separate object, its name is the file's name, followed by offset and length except
@@ -202,7 +203,7 @@ impl RankGen {
                 }
             }
             RankTask::Find { .. } => {
-                op.key = position.step * u64::from(plan.searchers()) + u64::from(rank);
+                op.key = plan.part(rank, position.step);
             }
             RankTask::Workbench {
                 sets,
@@ -266,6 +267,11 @@ impl RankGen {
             _ => {}
         }
         out.push_str(&self.prefixes[usize::from(op.keyset)]);
+        let items = matches!(self.plan.task, RankTask::EasyItem | RankTask::HardItem);
+        if items && op.class == OpClass::Sync {
+            // The whole tree, in one call.
+            return;
+        }
         let (rank, index) = split_key(op.key);
         let mut path = Path {
             out,
@@ -299,7 +305,11 @@ impl RankGen {
                 path.number(u64::from(rank), 1);
                 path.text("_");
                 path.number(index % sets, 1);
-                path.text("_");
+                // On a file system each set is a directory.
+                path.text(match self.plan.mapping {
+                    RankMapping::Files => "/file-",
+                    _ => "_",
+                });
                 path.number(index / sets, 1);
             }
             RankTask::Find { .. } | RankTask::Count => {}
@@ -352,8 +362,11 @@ impl RankGen {
             return (usize::from(tree), part as u32);
         }
         match part {
+            // The shared directory has as many files as all others together.
+            0 if whole => (3, 0),
+            part if whole && part <= ranks => (2, (part - 1) as u32),
+            part if whole => ([0, 1, 4][(part - ranks - 1).min(2) as usize], 0),
             part if part < ranks => (2, part as u32),
-            part if whole => ([0, 1, 3, 4][(part - ranks).min(3) as usize], 0),
             part if part < 2 * ranks => (3, (part - ranks) as u32),
             part if part < 3 * ranks => (0, (part - 2 * ranks) as u32),
             part if part == 3 * ranks => (1, 0),

@@ -215,6 +215,35 @@ fn a_search_covers_every_name_once() {
     }
 }
 
+/// The shared directory has as many files as the directories of all ranks together.
+#[test]
+fn ranks_search_about_equally_many_files() {
+    let find = RankTask::Find {
+        bytes: Some(3901),
+        within: None,
+        workbench: false,
+    };
+    let list = vec![entry(OpClass::List, 0, None)];
+    for ranks in [2, 4, 7] {
+        let mut ops = generator(find, RankMapping::Files, 0, list.clone());
+        ops.plan.ranks = ranks;
+        let files = |rank: u32| -> u32 {
+            let parts =
+                (0..ops.plan.most_steps(rank)).map(|step| ops.op(rank, at(step, 0), step, 0));
+            let names = parts.map(|op| name(&ops, &op));
+            let files = names.map(|part| match part {
+                part if part.starts_with("d/mdtest-hard/") => ranks,
+                part if part.starts_with("d/mdtest-easy/") => 1,
+                _ => 0,
+            });
+            files.sum()
+        };
+        let all: Vec<u32> = (0..ranks).map(files).collect();
+        assert_eq!(all.iter().sum::<u32>(), 2 * ranks, "{all:?}");
+        assert_eq!(all.iter().max(), Some(&ranks), "{all:?}");
+    }
+}
+
 /// docs/spec/io500-mdworkbench.md section B.1: a queue per owner and set.
 #[test]
 fn the_oldest_object_is_consumed_by_another_rank_than_its_producer() {
@@ -230,12 +259,19 @@ fn the_oldest_object_is_consumed_by_another_rank_than_its_producer() {
         entry(OpClass::Delete, 0, None),
         entry(OpClass::Put, 0, Some(10)),
     ];
-    let before = generator(
-        task(WorkbenchStage::Precreate),
-        RankMapping::Native,
-        0,
-        vec![entry(OpClass::Put, 0, Some(10))],
-    );
+    let made = vec![entry(OpClass::Put, 0, Some(10))];
+    let stage = task(WorkbenchStage::Precreate);
+    let place = |mapping, rank, step, set| {
+        let ops = generator(stage, mapping, 0, made.clone());
+        name(
+            &ops,
+            &ops.op(rank, StepPosition { set, ..at(step, 0) }, 0, 0),
+        )
+    };
+    assert_eq!(place(RankMapping::Native, 3, 4, 2), "d/ior-easy/3_2_4");
+    // On files as IOR's md-workbench: a directory per set.
+    assert_eq!(place(RankMapping::Files, 3, 4, 2), "d/ior-easy/3_2/file-4");
+    let before = generator(stage, RankMapping::Native, 0, made.clone());
     let bench = generator(task(WorkbenchStage::Benchmark), RankMapping::Native, 0, mix);
     let after = generator(
         task(WorkbenchStage::Cleanup),

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{
     Advice, AtFlags, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, copy_file_range,
     fadvise, fdatasync, fstat, fsync, ftruncate, futimens, ioctl_ficlone, mkdirat, openat,
-    renameat, statat, unlinkat,
+    renameat, statat, syncfs, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite, pwritev, retry_on_intr, writev};
 
@@ -74,6 +74,7 @@ fn perform(work: &mut Work, root: BorrowedFd<'_>, source: Option<Source<'_>>) {
             Some(file) => retry_on_intr(|| fsync(file)).map_err(failed("fsync")),
             None => Err(Failure::new("fsync", Errno::BADF)),
         },
+        Task::SyncAll => retry_on_intr(|| syncfs(root)).map_err(failed("syncfs")),
         Task::Stat => stat(work, root),
         Task::Unlink => {
             unlinkat(root, c_path(&work.path), AtFlags::empty()).map_err(failed("unlink"))
@@ -99,6 +100,12 @@ fn perform(work: &mut Work, root: BorrowedFd<'_>, source: Option<Source<'_>>) {
                 walk, page, len, ..
             } = work;
             walk.page(root, *len, page)
+        }
+        Task::Search => {
+            let Work {
+                search, page, len, ..
+            } = work;
+            search.page(root, *len, page)
         }
         Task::Sweep => sweep::sweep(work, root),
     };

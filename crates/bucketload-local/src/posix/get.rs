@@ -100,7 +100,7 @@ impl PosixSession {
             let close = !shared && take == left;
             let task = Task::Read { open, close };
             open = false;
-            if !self.step_at_once(&mut work, task) {
+            if !self.step_at_once(&mut work, task, None) {
                 work = self.step(work, task, None).await;
             }
             if work.result.is_err() {

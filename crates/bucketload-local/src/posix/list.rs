@@ -16,17 +16,22 @@ impl PosixSession {
         let op = &request.op;
         let mut work = self.begin(probe);
         let from = (request.key, "", request.delimiter);
-        if let Err(error) = begin_walk(&mut work, request.bucket, from) {
-            self.put_back(work);
-            return Err(error);
-        }
+        let task = match begin_listing(&mut work, request, from) {
+            Ok(task) => task,
+            Err(error) => {
+                self.put_back(work);
+                return Err(error);
+            }
+        };
         work.len = match usize::try_from(op.count) {
             Ok(0) | Err(_) => PAGE,
             Ok(count) => count,
         };
         let (mut items, mut pages) = (0, 0u32);
         loop {
-            work = self.step(work, Task::List, None).await;
+            if !self.step_at_once(&mut work, task, None) {
+                work = self.step(work, task, None).await;
+            }
             if work.result.is_err() {
                 break;
             }
@@ -51,6 +56,7 @@ impl PosixSession {
                 break;
             }
         }
+        work.search.end();
         self.end(work, Intent::Find, probe)?;
         // Count each page as a request, as with other drivers.
         (1..pages).for_each(|_| probe.started());
@@ -67,7 +73,9 @@ impl PosixSession {
         if path::set_object(&mut work.path, bucket, key).is_err() {
             return work;
         }
-        work = self.step(work, Task::Stat, None).await;
+        if !self.step_at_once(&mut work, Task::Stat, None) {
+            work = self.step(work, Task::Stat, None).await;
+        }
         match work.result {
             Ok(()) => watch.details(work.found, work.changed_s),
             // Deleted meanwhile; the listing continues.
@@ -126,6 +134,25 @@ pub(super) fn push_name(work: &mut Work, bucket: &str, key: &str) -> OpResult<()
     path::set_object(path, bucket, key)?;
     names.extend_from_slice(path);
     Ok(())
+}
+
+/// Starts the listing of `request`, `from` a prefix, a key and a delimiter. Returns the task that fetches its pages.
+fn begin_listing(
+    work: &mut Work,
+    request: &Request<'_>,
+    from: (&str, &str, &str),
+) -> OpResult<Task> {
+    let (prefix, _, delimiter) = from;
+    let any_order = request.watch.is_some_and(Watch::takes_any_order);
+    if any_order && delimiter.is_empty() && (prefix.is_empty() || prefix.ends_with('/')) {
+        let Work { path, search, .. } = work;
+        if path::set_prefix(path, request.bucket, prefix)?.is_some() {
+            search.begin(request.bucket, path);
+            path::set_bucket(path, request.bucket)?;
+            return Ok(Task::Search);
+        }
+    }
+    begin_walk(work, request.bucket, from).map(|()| Task::List)
 }
 
 /// Starts a listing of keys with a prefix, after a key, with a delimiter.

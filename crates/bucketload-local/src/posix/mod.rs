@@ -8,7 +8,7 @@
 //!              engine ───┼── sync    calls made on the load thread
 //!                        ├── pool    threads that may block, one hand-over per step
 //!                        └── ring    io_uring, for file data; fixed: registered memory
-//!                              └── blocking: the calls themselves, walk: listings
+//!                              └── blocking: the calls themselves; walk: listings, search: unsorted ones
 //! ```
 //!
 //! A step is the part of an operation that needs no look at the bytes; for a small object that is the
@@ -39,6 +39,7 @@ mod range;
 mod region;
 #[cfg(feature = "io-uring")]
 mod ring;
+mod search;
 mod session;
 mod shared;
 mod sweep;

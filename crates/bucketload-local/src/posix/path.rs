@@ -34,7 +34,28 @@ pub(super) fn is_reserved(name: &[u8]) -> bool {
 ///
 /// # Errors
 /// `Rejected` for names that a file system cannot store.
+#[inline]
 pub(super) fn set_object(out: &mut Vec<u8>, bucket: &str, key: &str) -> OpResult<()> {
+    match is_object(out, bucket, key) {
+        true => Ok(()),
+        false => set_other(out, bucket, key),
+    }
+}
+
+/// Whether `out` is that path already, as when a file is read by ranges. A path that was checked once is not checked
+/// again.
+#[inline]
+fn is_object(out: &[u8], bucket: &str, key: &str) -> bool {
+    let (bucket, key) = (bucket.as_bytes(), key.as_bytes());
+    out.len() == bucket.len() + key.len() + 2
+        && out.ends_with(b"\0")
+        && out[bucket.len()] == b'/'
+        && !bucket.contains(&b'/')
+        && out[bucket.len() + 1..].starts_with(key)
+        && out.starts_with(bucket)
+}
+
+fn set_other(out: &mut Vec<u8>, bucket: &str, key: &str) -> OpResult<()> {
     set_bucket(out, bucket)?;
     out.pop();
     push_key(out, key)
@@ -49,10 +70,10 @@ fn push_key(out: &mut Vec<u8>, key: &str) -> OpResult<()> {
         out.push(b'/');
         out.extend_from_slice(segment);
     }
-    out.push(0);
-    if out.len() > MAX_PATH {
+    if out.len() >= MAX_PATH {
         return Err(refused("key", key, "makes a path of more than 4095 bytes"));
     }
+    out.push(0);
     Ok(())
 }
 
@@ -124,6 +145,33 @@ mod tests {
         assert_eq!(out, "b/a/b c/\u{e4}\\*\0".as_bytes());
         set_object(&mut out, "b", ".../..a/.b").unwrap();
         assert_eq!(out, b"b/.../..a/.b\0");
+    }
+
+    #[test]
+    fn a_path_is_kept_only_for_the_same_object() {
+        let mut out = Vec::new();
+        for (bucket, key, path) in [
+            ("b", "a/k", "b/a/k\0"),
+            ("b", "a/k", "b/a/k\0"),
+            ("b", "a/l", "b/a/l\0"),
+            ("c", "a/l", "c/a/l\0"),
+            ("c", "a", "c/a\0"),
+            ("cc", "a", "cc/a\0"),
+            ("c", "c/a", "c/c/a\0"),
+        ] {
+            set_object(&mut out, bucket, key).unwrap();
+            assert_eq!(out, path.as_bytes());
+        }
+        // What stands there is no object of this name, although the bytes fit.
+        set_object(&mut out, "b", "a").unwrap();
+        assert!(set_object(&mut out, "b/a", "").is_err());
+        assert!(set_object(&mut out, "", "b/a").is_err());
+        set_object(&mut out, "b", "a/k").unwrap();
+        assert!(set_object(&mut out, "b/a", "k").is_err());
+        let deep = "d/".repeat(2100) + "f";
+        for _ in 0..2 {
+            assert!(set_object(&mut out, "b", &deep).is_err());
+        }
     }
 
     #[test]

@@ -100,7 +100,10 @@ impl PosixSession {
                 open: mode.take(),
                 end,
             };
-            work = self.step(work, task, borrows.then_some(source)).await;
+            let direct_source = borrows.then_some(source);
+            if !self.step_at_once(&mut work, task, direct_source) {
+                work = self.step(work, task, direct_source).await;
+            }
             if end.is_some() || work.result.is_err() {
                 return work;
             }

@@ -75,8 +75,15 @@ impl PosixSession {
         Ok(Completion::of_bytes(range.len))
     }
 
-    /// Makes the data of the request's object durable, and closes its file.
+    /// Makes the data of the request's object durable, and closes its file. A name that ends with a slash stands for
+    /// everything in the file system.
     pub(super) async fn sync(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {
+        if request.key.is_empty() || request.key.ends_with('/') {
+            let mut work = self.begin(probe);
+            work.path.clear();
+            let work = self.step(work, Task::SyncAll, None).await;
+            return self.end(work, Intent::Make, probe).map(|()| DONE);
+        }
         let work = self.begin_object(request, probe)?;
         let work = self.hold(work, true).await?;
         let work = self.step(work, Task::Sync, None).await;

@@ -83,13 +83,19 @@ impl PosixSession {
     }
 
     /// Performs a step and returns `true` if the engine never waits. Otherwise does nothing; the caller then uses
-    /// [`PosixSession::step`]. Avoids the futures of that function.
-    pub(super) fn step_at_once(&self, work: &mut Work, task: Task) -> bool {
+    /// [`PosixSession::step`]. Avoids the futures of that function. Writes from `source` if there is one.
+    #[inline]
+    pub(super) fn step_at_once(
+        &self,
+        work: &mut Work,
+        task: Task,
+        source: Option<Source<'_>>,
+    ) -> bool {
         let ThreadState { engine, driver, .. } = &*self.local;
         let immediate = engine.is_immediate();
         if immediate {
             work.task = task;
-            blocking::perform_for(driver, work, None);
+            blocking::perform_for(driver, work, source);
         }
         immediate
     }
@@ -147,8 +153,10 @@ impl PosixSession {
         task: Task,
         intent: Intent,
     ) -> OpResult<u64> {
-        let work = self.begin_object(request, probe)?;
-        let work = self.step(work, task, None).await;
+        let mut work = self.begin_object(request, probe)?;
+        if !self.step_at_once(&mut work, task, None) {
+            work = self.step(work, task, None).await;
+        }
         let found = work.found;
         self.end(work, intent, probe).map(|()| found)
     }

@@ -96,13 +96,24 @@ impl Page {
         })
     }
 
-    fn clear(&mut self) {
+    /// Number of entries.
+    pub(super) const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
         self.more = false;
     }
 
-    fn push(&mut self, key: &[u8], group: bool) {
+    /// Adds the key of file `name` in the directory `parent`.
+    pub(super) fn push(&mut self, parent: &[u8], name: &[u8]) {
+        self.text.extend_from_slice(parent);
+        self.push_entry(name, false);
+    }
+
+    fn push_entry(&mut self, key: &[u8], group: bool) {
         self.text.extend_from_slice(key);
         self.ends.push((self.text.len(), group));
     }
@@ -243,7 +254,7 @@ impl Walk {
                 page.more = true;
                 return Ok(());
             }
-            page.push(&self.key, self.is_group);
+            page.push_entry(&self.key, self.is_group);
             // Lets `continues` recognise the end of the page.
             std::mem::swap(&mut self.after, &mut self.key);
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::buffer::Buffer;
 use super::config::{Cache, Fsync, PosixConfig};
 use super::errors::Failure;
+use super::search::Search;
 use super::walk::{Page, Walk};
 
 /// An open file.
@@ -65,6 +66,8 @@ pub(super) enum Task {
     OpenShared { write: bool },
     /// Makes the data of the open file durable.
     Sync,
+    /// Makes everything in the file system durable.
+    SyncAll,
     /// Reads the size of a file.
     Stat,
     /// Removes a file.
@@ -87,6 +90,8 @@ pub(super) enum Task {
     ListBuckets,
     /// Fetches the walk's next page of at most `len` entries.
     List,
+    /// Fetches at least `len` further entries of the search, in any order.
+    Search,
     /// Removes the driver's own files and the empty directories under a prefix.
     Sweep,
 }
@@ -125,6 +130,7 @@ pub(super) struct Work {
     pub(super) fsync: Fsync,
     pub(super) cache: Cache,
     pub(super) walk: Walk,
+    pub(super) search: Search,
     pub(super) page: Page,
     /// The clock of the operation's probe, and the times read from it.
     pub(super) clock: fn() -> u64,
@@ -157,6 +163,7 @@ impl Work {
             fsync: config.fsync,
             cache: config.cache,
             walk: Walk::default(),
+            search: Search::default(),
             page: Page::default(),
             clock: || 0,
             started_ns: 0,

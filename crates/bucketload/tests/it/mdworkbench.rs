@@ -201,4 +201,37 @@ fn a_missing_directory_is_created_by_precreation_alone() {
     assert!(!dir.path().join("a").exists());
     run(dir.path(), &target).expect(0, &[]);
     assert!(dir.path().join("a/b").is_dir());
+#[test]
+fn ranks_on_files_make_plain_calls_in_a_directory_per_set() {
+    let (dir, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let shape = format!(
+        "--ranks 3 -D 2 -P 5 -I 4 -R 1 --target file://{}",
+        data.path().display()
+    );
+    run(dir.path(), &format!("-1 --out one {shape}")).expect(0, &[]);
+    let manifest = fs::read(dir.path().join("one/run.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!(manifest["client"]["threads"], 3);
+    let engine = serde_json::json!({ "name": "engine", "value": "sync", "source": "default" });
+    let settings = manifest["settings"].as_array().unwrap();
+    assert!(settings.contains(&engine), "{settings:?}");
+    let below = |path: &Path| -> Vec<std::path::PathBuf> {
+        let entries = fs::read_dir(path).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    };
+    let status = fs::read_to_string(dir.path().join("md-workbench.status")).unwrap();
+    let run_id = status.split("run: ").nth(1).unwrap().trim().to_owned();
+    let sets = data
+        .path()
+        .join(format!("bucketload/bucketload-{run_id}/md"));
+    assert_eq!(below(&sets).len(), 6, "{}", sets.display());
+    assert!(sets.join("2_1/file-4").is_file());
+    let outcome = run(dir.path(), &format!("-2 --out two {shape}"));
+    outcome.expect(0, &[]);
+    let audit = "audit objects:30 expected:30";
+    assert!(outcome.stdout.contains(audit), "{}", outcome.stdout);
+    let outcome = run(dir.path(), &format!("-3 --out three {shape}"));
+    outcome.expect(0, &[]);
+    assert!(outcome.stdout.contains("objects:30 "), "{}", outcome.stdout);
+    assert!(!sets.exists());
 }
