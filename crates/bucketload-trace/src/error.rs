@@ -26,8 +26,8 @@ pub enum TraceError {
     },
     /// Too many lines cannot be parsed.
     #[error(
-        "{unparsable} of {frames} lines cannot be read ({reasons}); samples are in {}; \
-         --lenient skips them", samples.display()
+        "{unparsable} of {frames} lines cannot be read ({reasons}); the first is {first}; samples are in {}; correct the \
+         lines, or skip them with --lenient", samples.display()
     )]
     TooManyUnparsable {
         /// Lines or objects without a record.
@@ -36,6 +36,8 @@ pub enum TraceError {
         frames: u64,
         /// Counts by reason.
         reasons: String,
+        /// File, line, reason and text of the first one.
+        first: String,
         /// The file with samples.
         samples: PathBuf,
     },

@@ -9,6 +9,7 @@
 //! temporary files without names. Formats, timing and the treatment of absent keys follow the page
 //! `docs/traces.md`.
 
+mod blocks;
 mod canonical;
 mod error;
 mod formats;
@@ -23,11 +24,12 @@ mod source;
 mod spill;
 mod text;
 
+pub use blocks::{BlockStatistics, block_statistics};
 pub use canonical::{CanonicalStream, CanonicalTrace};
 pub use error::TraceError;
 pub use formats::{
-    Column, Emit, Format, FormatOptions, Framing, Importer, Layout, SWIFT_TEMPLATE, TimeForm,
-    detect,
+    Column, Emit, Format, FormatOptions, Framing, Importer, Layout, MOONCAKE_BLOCK_TOKENS,
+    SWIFT_TEMPLATE, TimeForm, detect,
 };
 pub use frames::{Frame, Frames};
 pub use model::{

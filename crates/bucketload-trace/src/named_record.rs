@@ -46,9 +46,10 @@ const INNER: u8 = 4;
 const CHANGED: u8 = 8;
 
 impl NamedRecord {
-    /// The sort key.
+    /// The sort key: instant, line, and the position within a line that has several records.
     pub(crate) fn order(&self) -> (i64, u64) {
-        (self.base.ts_ns, self.base.src)
+        let base = &self.base;
+        (base.ts_ns, base.src << 16 | u64::from(base.part))
     }
 
     /// Appends the binary form; with `inner`, including the fields that only the preparation needs.

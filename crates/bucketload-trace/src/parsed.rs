@@ -204,7 +204,7 @@ pub enum DropReason {
     BadNumber,
     /// The line does not have the format's structure.
     Malformed,
-    /// The line is longer than 4 MiB.
+    /// The line is longer than 4 MiB, or has more than 65,535 records.
     TooLong,
     /// The record lacks the key that its operation needs.
     NoKey,

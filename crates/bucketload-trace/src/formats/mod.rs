@@ -11,9 +11,11 @@ mod columns;
 mod detect;
 mod hint;
 mod ibm_cos;
+mod llm_csv;
 mod minio_audit;
 mod minio_ops;
 mod minio_trace;
+mod mooncake;
 mod rgw;
 mod s3_access;
 mod s3_access_json;
@@ -24,6 +26,7 @@ mod twitter;
 pub use columns::{Column, Layout, TimeForm};
 pub use detect::detect;
 pub(crate) use hint::hint;
+pub use mooncake::MOONCAKE_BLOCK_TOKENS;
 pub use swift::SWIFT_TEMPLATE;
 
 use crate::error::TraceError;
@@ -107,6 +110,13 @@ pub enum Format {
     Swift,
     /// Twitter's cache traces.
     Twitter,
+    /// Mooncake's traces of a key-value cache for language models.
+    Mooncake,
+    /// Azure's traces of language models.
+    AzureLlm,
+    /// Traces of language models from BurstGPT.
+    #[strum(serialize = "burstgpt")]
+    BurstGpt,
     /// Separated values with a mapping.
     Csv,
 }
@@ -160,6 +170,9 @@ impl Format {
                 Box::new(swift::Swift::new(template, options.subrequests).map_err(wrong)?)
             }
             Self::Twitter => Box::new(twitter::Twitter::new(options.skip_updates, options.expire)),
+            Self::Mooncake => Box::new(mooncake::Mooncake::default()),
+            Self::AzureLlm => Box::new(llm_csv::LlmCsv::new(llm_csv::AZURE)),
+            Self::BurstGpt => Box::new(llm_csv::LlmCsv::new(llm_csv::BURSTGPT)),
             Self::Csv => {
                 let layout = options.layout.clone().ok_or_else(|| {
                     let example = "--map ts=1,op=2,key=3,size=4 (columns count from 1)";

@@ -107,6 +107,7 @@ pub(crate) fn import(paths: &[PathBuf], options: &PrepareOptions) -> Result<Impo
             unparsable,
             frames: found.frames,
             reasons: counts_by_reason(&found.dropped, DropReason::is_unparsable),
+            first: samples.first,
             samples: options.samples.clone(),
         });
     }
@@ -230,6 +231,8 @@ struct Samples {
     path: PathBuf,
     file: Option<File>,
     written: u64,
+    /// The first sample.
+    first: String,
 }
 
 impl Samples {
@@ -238,6 +241,7 @@ impl Samples {
             path: path.to_owned(),
             file: None,
             written: 0,
+            first: String::new(),
         }
     }
 
@@ -260,9 +264,12 @@ impl Samples {
             }
         };
         let text = String::from_utf8_lossy(&text[..text.len().min(SAMPLE_BYTES)]);
-        let source = source.display();
-        writeln!(file, "{source}:{line}: {}: {text}", why.name())
-            .map_err(TraceError::io(&self.path))
+        let sample = format!("{}:{line}: {}: {text}", source.display(), why.name());
+        writeln!(file, "{sample}").map_err(TraceError::io(&self.path))?;
+        if self.written == 1 {
+            self.first = sample;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Recorded requests: formats, preparation, replay, models.
 
 mod formats;
+mod inference;
 mod model;
 mod prepare;
 mod samples;
