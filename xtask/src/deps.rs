@@ -21,6 +21,8 @@ const RULES: &[(&str, &str, &str)] = &[
     ("s3", "", "tokio rustix aws-lc-sys"),
     ("store", "", "tokio rustls"),
     ("server", "s3 store wire", "hyper"),
+    // Its CPU is never the client's, and its timers are finer than a runtime's.
+    ("faultline", "core", "tokio"),
     // Shared by everything that demands a token, including the gateway, whose client runs inside other processes.
     ("token", "", "tokio rustix libc"),
     // Runs inside other processes.
@@ -31,13 +33,14 @@ const RULES: &[(&str, &str, &str)] = &[
     // A change of a driver must compile only the driver's crate and link the program.
     (
         "cli",
-        "agents console core cosbench gateway results run s3 server store study target token trace wire workload",
+        "agents console core cosbench faultline gateway results run s3 server store study target token trace wire \
+         workload",
         "",
     ),
     // Other clients belong only to builds that ask for them.
     (
         "bucketload",
-        "agents cli console core cosbench drivers gateway libs3-abi local results run s3 server store study target \
+        "agents cli console core cosbench drivers faultline gateway libs3-abi local results run s3 server store study target \
          token trace wire workload",
         "aws-sdk-s3 object_store opendal reqwest",
     ),

@@ -12,6 +12,7 @@ pub mod agent;
 pub mod anatomy;
 pub mod capacity;
 mod divisor;
+pub mod drill;
 pub mod driver;
 pub mod endpoint;
 pub mod error;

@@ -288,6 +288,9 @@ pub struct Accounting {
     /// Length of the measured window, nanoseconds; 0 = to the end of the phase.
     #[serde(default, skip_serializing_if = "is_default")]
     pub measured_ns: u64,
+    /// Whether the measured window is a baseline: no figure takes in operations that ended after it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub baseline: bool,
 }
 
 /// What a phase is for.

@@ -1,9 +1,26 @@
 //! Name resolution off the load thread: `getaddrinfo` blocks, so it runs on the runtime's blocking
-//! thread pool. Literal addresses need no resolution.
+//! thread pool. Literal addresses need no resolution. A detour replaces the addresses of a name.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+/// The detours of this process.
+static DETOURS: OnceLock<BTreeMap<(String, u16), SocketAddr>> = OnceLock::new();
+
+/// Leads connections of this process to other addresses: those to host and port of a key go to its value. Names in requests
+/// and certificates stay. Set once, before the first connection; false if detours were set before.
+#[must_use]
+pub fn set_detours(detours: BTreeMap<(String, u16), SocketAddr>) -> bool {
+    DETOURS.set(detours).is_ok()
+}
+
+/// Where connections to `host` and `port` really go, if there is a detour.
+fn detour(host: &str, port: u16) -> Option<SocketAddr> {
+    DETOURS.get()?.get(&(host.to_owned(), port)).copied()
+}
 
 /// The addresses of a name, and the time to find them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +39,12 @@ pub struct Resolved {
 /// # Panics
 /// For names: outside a tokio runtime.
 pub async fn resolve(host: &str, port: u16) -> io::Result<Resolved> {
+    if let Some(address) = detour(host, port) {
+        return Ok(Resolved {
+            addrs: vec![address],
+            took: Duration::ZERO,
+        });
+    }
     if let Some(ip) = literal(host) {
         return Ok(Resolved {
             addrs: vec![SocketAddr::new(ip, port)],

@@ -29,6 +29,8 @@ const BINS: usize = 16_384;
 pub(crate) struct PhaseGather {
     window: Window,
     start_ns: u64,
+    /// Whether operations that end after the window are left out.
+    baseline: bool,
     intervals_per_column: u64,
     seen: u64,
     /// All operations from the start of the window to the end of the drain.
@@ -70,7 +72,7 @@ fn intervals_per_column(scan: &PhaseScan) -> u64 {
 }
 
 impl PhaseGather {
-    fn new(scan: &PhaseScan, window: Window, start_ns: u64) -> Self {
+    fn new(scan: &PhaseScan, window: Window, start_ns: u64, baseline: bool) -> Self {
         let columns = intervals_per_column(scan);
         let class = || ClassGather {
             successes: Fold::new(BINS),
@@ -84,6 +86,7 @@ impl PhaseGather {
         Self {
             window,
             start_ns,
+            baseline,
             intervals_per_column: columns,
             seen: 0,
             tally: Tally::new(),
@@ -119,7 +122,8 @@ impl PhaseGather {
             self.add_rates(interval);
             self.endpoints.add(interval);
         }
-        if interval.start_ns >= self.window.start_ns {
+        if interval.start_ns >= self.window.start_ns && (!self.baseline || interval.end_ns <= until)
+        {
             self.tally.merge(&interval.tally);
         }
         self.before = Some(interval.gauges);
@@ -224,7 +228,13 @@ pub(crate) fn gather(
     let mut gathered: BTreeMap<u16, PhaseGather> = phases
         .iter()
         .map(|(&phase, &(scan, window, start_ns))| {
-            (phase, PhaseGather::new(scan, window, start_ns))
+            let baseline = run
+                .manifest()
+                .plan
+                .phases
+                .get(usize::from(phase))
+                .is_some_and(|plan| plan.accounting.baseline);
+            (phase, PhaseGather::new(scan, window, start_ns, baseline))
         })
         .collect();
     let mut reader = run.intervals()?;

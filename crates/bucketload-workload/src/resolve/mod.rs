@@ -13,6 +13,7 @@ mod buckets;
 mod builder;
 mod check;
 mod defaults;
+mod drill;
 mod dryrun;
 mod entries;
 mod flags;
@@ -32,6 +33,8 @@ pub use dryrun::{DryRun, Outlook, PhaseOutlook, WorkOutlook};
 pub use models::describe;
 pub use overrides::{Field, Override, Overrides};
 pub use settings::Setting;
+
+use bucketload_core::drill::DrillPlan;
 
 use crate::spec::{Errors, SpecError, TargetSpec, WorkloadFile};
 use bucketload_core::plan::Plan;
@@ -56,6 +59,24 @@ pub struct Resolved {
     pub target: TargetSpec,
     /// The effective value and origin of everything that was set.
     pub settings: Vec<Setting>,
+    /// The drill, if the workload was resolved as one.
+    pub drill: Option<Drill>,
+}
+
+/// A drill that is ready to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drill {
+    /// What breaks, and when.
+    pub plan: DrillPlan,
+    /// Where the file names the endpoints of each fault, for messages.
+    pub places: Vec<String>,
+}
+
+/// What the command line adds to a drill. Times are written as in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrillFlags {
+    /// Commands of hooks that name none: `break`, `mend` or `check`, and the command.
+    pub hooks: Vec<(String, String)>,
 }
 
 /// Resolves a workload into a plan.
@@ -67,6 +88,28 @@ pub fn resolve(
     file: &WorkloadFile,
     overrides: &Overrides,
     context: &ResolveContext,
+) -> Result<Resolved, SpecError> {
+    resolved(file, overrides, context, None)
+}
+
+/// As [`resolve`], for a drill: the phase becomes as long as its stages, and its measured window is the baseline.
+///
+/// # Errors
+/// As [`resolve`], and when the workload breaks nothing or its faults contradict themselves.
+pub fn resolve_drill(
+    file: &WorkloadFile,
+    overrides: &Overrides,
+    context: &ResolveContext,
+    flags: &DrillFlags,
+) -> Result<Resolved, SpecError> {
+    resolved(file, overrides, context, Some(flags))
+}
+
+fn resolved(
+    file: &WorkloadFile,
+    overrides: &Overrides,
+    context: &ResolveContext,
+    flags: Option<&DrillFlags>,
 ) -> Result<Resolved, SpecError> {
     let mut errors = Errors::new(Arc::clone(&file.source));
     let mut notes = Vec::new();
@@ -81,7 +124,14 @@ pub fn resolve(
         notes,
         size_scale: spec.size_scale.map_or(1.0, |factor| factor.0),
     };
-    let plan = builder.plan(file.name(), &profile, &spec, context);
+    let mut plan = builder.plan(file.name(), &profile, &spec, context);
+    let drill = match flags {
+        Some(flags) => builder.drill(&spec, flags, &mut plan),
+        None => {
+            builder.refuse_faults(&spec);
+            None
+        }
+    };
     if builder.errors.is_empty() {
         builder.note_memory(&plan, context);
     }
@@ -91,6 +141,7 @@ pub fn resolve(
         notes: std::mem::take(&mut builder.notes),
         target: spec.target.unwrap_or_default(),
         settings,
+        drill,
     };
     builder.errors.finish(resolved)
 }

@@ -178,7 +178,8 @@ impl PlanBuilder<'_> {
         let once = deletes || goes_once || plans.iter().all(rounds);
         let has_jobs = plans.iter().any(|work| work.model.jobs().is_some());
         let limited = |work: &WorkPlan| work.model.jobs().is_some_and(|jobs| jobs.limit > 0);
-        let ends = once || has_jobs && plans.iter().all(limited);
+        let drills = self.root.find("fault").is_some();
+        let ends = once || drills || has_jobs && plans.iter().all(limited);
         let mut limits = self.limits(&path, &spec.limits, timeout_ns, ends);
         if has_jobs {
             if spec.limits.ops.is_some() {

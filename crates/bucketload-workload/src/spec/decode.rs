@@ -31,9 +31,9 @@ pub(crate) trait Fields: Sized {
     fn read(table: &Table, cx: &mut Cx<'_>) -> Self;
 }
 
-/// The name of a field in a workload file.
+/// The name of a field in a workload file. Fields whose names are words of Rust are written `r#for` there.
 pub(crate) fn kebab(field: &str) -> String {
-    field.replace('_', "-")
+    field.trim_start_matches("r#").replace('_', "-")
 }
 
 impl<'e> Cx<'e> {

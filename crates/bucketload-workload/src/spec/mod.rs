@@ -8,6 +8,7 @@
 
 mod builtin;
 pub(crate) mod decode;
+mod drill;
 mod error;
 mod file;
 mod jobs;
@@ -20,7 +21,8 @@ mod source;
 pub(crate) mod suggest;
 mod tables;
 
-pub use builtin::BUILTIN_WORKLOADS;
+pub use builtin::{BUILTIN_DRILLS, BUILTIN_WORKLOADS};
+pub use drill::{ByteRate, DirectionName, DrillSpec, FaultName, FaultSpec};
 pub use error::{Problem, SpecError};
 pub use file::WorkloadFile;
 pub use jobs::{FactorSpec, JobsSpec, ModelName, OpsRange, Pace, Stages};

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::decode::{Cx, Decode, Fields, decode_variants, spec_table};
+use super::drill::{DrillSpec, FaultSpec};
 use super::jobs::{FactorSpec, JobsSpec, ModelName};
 use super::law::{ArrivalSpec, KeySpec, PayloadSpec, SizeSpec, ThinkSpec};
 use super::named::Named;
@@ -57,6 +58,10 @@ spec_table! {
         /// Steps of the run, by name, in file order. The names init, prepare and cleanup are reserved for
         /// steps that Bucketload itself performs.
         pub phases: Option<Named<PhaseSpec>>,
+        /// The stages of a drill; only `bucketload drill` runs workloads with faults.
+        pub drill: Option<DrillSpec>,
+        /// What breaks during a drill.
+        pub fault: Option<Vec<FaultSpec>>,
     }
 }
 
