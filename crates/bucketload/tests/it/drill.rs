@@ -124,8 +124,13 @@ fn a_black_hole_is_as_long_as_the_gap_and_its_arrivals_wait_for_its_end() {
     let drill = figures(&outcome);
     let gap = &drill["longest_gap"];
     let (low, high) = (number(gap, "from_s"), number(gap, "to_s"));
-    assert!(low <= 2.0 && high >= 1.9 && high - low <= 0.25, "{gap}");
     let (from, to) = span(&drill);
+    // What was held arrives in a burst, of which a busy machine takes a while to answer the first.
+    let length = to - from;
+    assert!(
+        low <= length + 1.0 && high >= length - 0.05 && high - low <= 0.25,
+        "{gap} {length}"
+    );
     let waits = operations(&dir.path().join("out"));
     let inside = waits
         .iter()
