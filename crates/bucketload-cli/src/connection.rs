@@ -113,6 +113,11 @@ impl Connection {
         self.server.as_ref()
     }
 
+    /// URLs of the endpoints, the embedded server's included; empty for targets without connections.
+    pub(crate) fn endpoints(&self) -> &[String] {
+        &self.endpoints
+    }
+
     /// Whether the target runs on this machine and needs cores of its own.
     pub(crate) fn is_local(&self) -> bool {
         self.target.is_embedded() || self.endpoints.iter().any(|url| is_local(url))

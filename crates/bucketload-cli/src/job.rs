@@ -54,6 +54,9 @@ pub(crate) struct Job {
     pub(crate) quiet: bool,
     /// Messages for the user before the run.
     pub(crate) notes: Vec<String>,
+    /// Follows the run besides the sinks of every run. Phases then end at their limits only, even if nearly all
+    /// operations fail.
+    pub(crate) watch: Option<Box<dyn RunSink>>,
     /// The agents that carry out the run (`options.remote`); `None` if this process does it alone.
     pub(crate) agents: Option<FleetWatch>,
 }
@@ -138,6 +141,7 @@ impl Job {
             prometheus: None,
             quiet: false,
             notes: Vec::new(),
+            watch: None,
             agents: None,
         })
     }
@@ -181,7 +185,9 @@ impl Job {
             }
             None => None,
         };
-        self.options.converged = Some(early_end(&self.plan));
+        if self.watch.is_none() {
+            self.options.converged = Some(early_end(&self.plan));
+        }
         let log = match self.op_log {
             Some(format) => {
                 self.manifest.op_log = Some(OpLogFacts {
@@ -208,6 +214,9 @@ impl Job {
             sinks.add(&mut measured);
             if let Some(metrics) = &mut metrics {
                 sinks.add(metrics);
+            }
+            if let Some(watch) = &mut self.watch {
+                sinks.add(&mut **watch);
             }
             for message in self.notes {
                 sinks.event(&Event::Warning { message });
@@ -237,6 +246,8 @@ impl Job {
             run_calibrated(driver, plan, options, &mut sinks, stop, &mut calibrate)
         };
         live.finish();
+        // Tells whoever watches that the load is over, however it ended.
+        self.watch = None;
         // Tells the agents that the run is over.
         self.options.remote = None;
         if let Some(log) = log {

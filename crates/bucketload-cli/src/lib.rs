@@ -8,7 +8,7 @@
 //!   machine's caches, `leftover` says how to remove what clean-up left, `advice` what to do about a
 //!   target that cannot be used.
 //! - Kinds of runs: `cosbench` for workloads in XML, `io500` and `mdworkbench` with plans of `rank_plan`, `distributed`
-//!   for a run on many hosts.
+//!   for a run on many hosts, `drill` for a run during which something breaks on purpose.
 //! - Several runs: a `campaign` measures on one prepared data set, an `experiment` is a directory of trials with one
 //!   report, `hpc` has the rows of `s3-hpc`, a `study` is a matrix of runs as child processes.
 //! - `bundle` packs directories together with the proof of their figures; `placement` asks stores where objects are.
@@ -25,6 +25,7 @@ mod connection;
 mod cosbench;
 mod dialect;
 mod distributed;
+mod drill;
 mod drivers;
 mod embedded;
 mod environment;
@@ -69,6 +70,19 @@ use exit::{Exit, Failure};
 pub fn main(registry: &'static Registry) -> ExitCode {
     memory::keep_large_blocks_apart();
     drivers::register(registry);
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|verb| verb == drill::line::VERB)
+    {
+        // A child of this program, not a command for users.
+        return match drill::line::serve() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("bucketload: fault line: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let cli = match parse() {
         Ok(cli) => cli,
         Err(exit) => return exit,
@@ -146,6 +160,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Agent(args) => commands::agent::execute(args, &cli.global),
         Command::K8s(args) => commands::render::kubernetes(args),
         Command::Slurm(args) => commands::render::slurm(args),
+        Command::Drill(args) => commands::drill::execute(args, &cli.global, color),
         Command::Replay(args) => commands::replay::execute(args, &cli.global, color),
         Command::Model(args) => commands::model::execute(args, &cli.global),
         Command::Convert(args) => commands::convert::execute(args, &cli.global),

@@ -20,6 +20,7 @@ pub mod bundle;
 pub mod capacity;
 pub mod compare;
 pub mod converge;
+pub mod drill;
 pub mod error;
 pub mod failing;
 pub mod grid;

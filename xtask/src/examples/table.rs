@@ -186,6 +186,17 @@ pub(super) const RULES: &[Rule] = &[
         "run mixed --duration 30s --slo",
         Or(1, "bucketload: --"),
     ),
+    (
+        "",
+        "drill --mend",
+        Never("needs the directory of a run, which is named after its start time"),
+    ),
+    (
+        "",
+        "drill node-kill",
+        Never("its commands reach hosts of a cluster"),
+    ),
+    ("", "bucketload drill ", Long(MINUTES)),
     ("", "bucketload compare ", Long(MINUTES)),
     ("", "bucketload capacity ", Long(MINUTES)),
     ("", "bucketload sweep ", Long(MINUTES)),

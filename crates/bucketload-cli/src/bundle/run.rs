@@ -18,11 +18,12 @@ use crate::{io500, job};
 pub(super) struct Run;
 
 /// Files that were recorded.
-const DATA: [&str; 9] = [
+const DATA: [&str; 10] = [
     MANIFEST,
     "events.jsonl",
     "intervals.jsonl",
     "oracle.jsonl",
+    bucketload_results::drill::JOURNAL,
     "slowest.jsonl",
     "agents.json",
     job::PLACEMENT,

@@ -27,7 +27,7 @@ pub(crate) struct GateArgs {
 }
 
 /// The verdicts that can be made failures.
-const VERDICTS: &Choices<Word> = &[
+pub(super) const VERDICTS: &Choices<Word> = &[
     (
         "degraded",
         "Conditions ruled out comparison, such as failed operations",

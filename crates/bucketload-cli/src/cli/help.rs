@@ -23,6 +23,7 @@ const TOPICS: [(&str, &str, &[&str]); 8] = [
             "capacity",
             "sweep",
             "study",
+            "drill",
             "workloads",
             "show",
         ],

@@ -37,6 +37,7 @@ pub(crate) mod convert;
 pub(crate) mod cosbench;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+pub(crate) mod drill;
 pub(crate) mod gates;
 pub(crate) mod gateway;
 pub(crate) mod grid;
@@ -69,6 +70,7 @@ use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
 use doctor::DoctorArgs;
+use drill::DrillArgs;
 use gateway::GatewayArgs;
 use grid::GridArgs;
 use help::HelpArgs;
@@ -191,6 +193,7 @@ pub(crate) enum Command {
     #[command(name = "k8s")]
     K8s(K8sArgs),
     Slurm(SlurmArgs),
+    Drill(Box<DrillArgs>),
     Replay(Box<ReplayArgs>),
     Model(Box<ModelArgs>),
     Convert(ConvertArgs),

@@ -18,10 +18,11 @@ use tokio::task::LocalSet;
 use crate::advice::{remedy, with_remedy};
 use crate::cli::manage::CleanupArgs;
 use crate::connection::target_of;
+use crate::drill::journal;
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
-use crate::signals;
 use crate::target::{OWN_BUCKET, Target};
+use crate::{setup, signals};
 
 /// Attempts per listing or deletion.
 const ATTEMPTS: u32 = 5;
@@ -45,6 +46,10 @@ macro_rules! persist {
 
 /// Lists the objects, and deletes them unless it is a dry run.
 pub(crate) fn execute(args: &CleanupArgs) -> Result<Exit, Failure> {
+    if !args.dry_run {
+        // A store that a killed drill left broken could not be cleaned up.
+        journal::settle_all(Path::new(setup::RUNS))?;
+    }
     let target = target_of(&args.target, None)?;
     let (root, prefix, all) = match &target {
         Target::Service { api, prefix, .. } => (

@@ -9,6 +9,7 @@ pub(crate) mod controller;
 pub(crate) mod convert;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+pub(crate) mod drill;
 pub(crate) mod gates;
 pub(crate) mod gateway;
 pub(crate) mod grid;

@@ -30,9 +30,10 @@ pub(crate) fn list() -> Result<Exit, Failure> {
     print(out.as_bytes())
 }
 
-/// Prints a built-in workload.
+/// Prints a built-in workload or drill.
 pub(crate) fn show(name: &str) -> Result<Exit, Failure> {
-    let file = WorkloadFile::builtin(name).or_usage()?;
+    let drill = |unknown| WorkloadFile::drill(name).map_err(|_| unknown);
+    let file = WorkloadFile::builtin(name).or_else(drill).or_usage()?;
     print(file.text().as_bytes())
 }
 

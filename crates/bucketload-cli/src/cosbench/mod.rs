@@ -173,6 +173,7 @@ pub(crate) fn load(
             notes,
             target: TargetSpec::default(),
             settings: Vec::new(),
+            drill: None,
         },
         source: workload_config(&parsed, true),
         target: chosen.target,

@@ -134,6 +134,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
             )
         }));
     }
+    let drill = crate::drill::result(&run, dir, manifest.slo.as_ref())?;
     let mut run = header::header(manifest);
     run.facts.extend(agents.as_ref().map(agents_fact));
     run.popularity = accounting::popularity(&phases);
@@ -153,6 +154,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         ossperf,
         io500: None,
         rounds: RoundsResult::new(&summary.rounds),
+        drill,
         damage,
     };
     let tallies = gathered

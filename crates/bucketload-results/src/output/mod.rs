@@ -9,6 +9,7 @@ pub(crate) mod accounting;
 pub(crate) mod comparison;
 mod csv;
 mod detail;
+mod drill;
 mod explain;
 mod headline;
 mod json;

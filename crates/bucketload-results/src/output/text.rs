@@ -51,6 +51,10 @@ fn write(out: &mut String, result: &RunResult, on: TextOptions) -> std::fmt::Res
     if wrong {
         failures(out, result)?;
     }
+    if let Some(drill) = &result.drill {
+        writeln!(out)?;
+        super::drill::write(out, drill)?;
+    }
     for phase in &result.phases {
         writeln!(out)?;
         if phase.is_measured() {

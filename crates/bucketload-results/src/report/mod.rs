@@ -5,7 +5,7 @@
 //! screen. The body answers five questions (`questions`): `latency` and `load` have the charts of a phase, `time` what
 //! all curves over time share, `anatomy` the parts of response times, `balance` the spread over endpoints and nodes,
 //! `accounting` what only some phases have (popularity, streams, size classes, gates), `workload` the comparison with
-//! theory, `oracle` the consistency findings, `ossperf` and `io500` the figures of those benchmarks, `density` the
+//! theory, `oracle` the consistency findings, `drill` what broke on purpose, `ossperf` and `io500` the figures of those benchmarks, `density` the
 //! latencies of MD-Workbench, `notes` the remarks that several phases share, and `environment` the rest.
 //! `comparison` and `overlay` make the same page for two sets of runs.
 
@@ -14,6 +14,7 @@ mod anatomy;
 mod balance;
 mod comparison;
 mod density;
+mod drill;
 mod environment;
 mod io500;
 mod latency;
@@ -57,6 +58,8 @@ pub fn page(result: &RunResult) -> Page {
     page.sections.extend(scores);
     page.sections
         .extend(result.ossperf.as_ref().map(ossperf::section));
+    page.sections
+        .extend(result.drill.as_ref().map(drill::section));
     page.sections.extend(questions::sections(result));
     let several = result.measured().count() >= notes::SEVERAL;
     let notes = several.then(|| notes::gather(&mut page)).flatten();

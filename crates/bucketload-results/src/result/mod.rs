@@ -23,6 +23,7 @@ pub mod rounds;
 pub mod series;
 pub mod summary;
 
+use crate::drill::DrillResult;
 use crate::io500::ScoreTable;
 use bucketload_core::driver::DriverFacts;
 use bucketload_core::op::OpClass;
@@ -90,6 +91,9 @@ pub struct RunResult {
     /// How soon listings reflected writes and deletions; only for works in rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<RoundsResult>,
+    /// What users noticed while something was broken; only for drills.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drill: Option<DrillResult>,
     /// Unreadable parts of the run directory.
     pub damage: Damage,
 }

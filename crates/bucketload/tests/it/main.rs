@@ -15,6 +15,7 @@ mod cosbench_agents;
 mod diagnosis;
 mod doctor;
 mod doctor_services;
+mod drill;
 mod engines;
 mod failures;
 mod first_hour;

@@ -37,6 +37,8 @@ const VERBS: &[(&str, &str, How)] = &[
         "online-service --target null:",
         Measures("INCOMPLETE"),
     ),
+    // Its built-in load prepares objects for the embedded server.
+    ("drill", "black-hole", Measures("INCOMPLETE")),
     ("replay", "requests.csv", Ends(0, "must exist")),
     ("model", "requests.csv", Ends(0, "constant")),
     ("convert", "workload.xml", Ends(0, "division=")),

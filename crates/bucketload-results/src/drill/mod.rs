@@ -1,0 +1,17 @@
+//! Drills: what users noticed while something was broken, computed from the journal and the intervals of a run directory
+//! (docs/spec/drills.md).
+//!
+//! `journal` reads what broke and when, `baseline` judges whether anything may be broken, `slots` condenses the intervals,
+//! `band` says which of them are out of the baseline's band, `figures` has the result.
+
+mod band;
+mod baseline;
+mod figures;
+mod journal;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+pub use baseline::{highest_quantile, judge_baseline};
+pub use figures::{DrillResult, EndpointShift, FaultSpan, LineCost, Share, Times, Waves, result};
+pub use journal::{JOURNAL, read_journal};
