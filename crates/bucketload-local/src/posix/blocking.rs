@@ -36,15 +36,21 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> Failure {
 
 /// Performs the step below the driver's root.
 pub(super) fn perform_for(driver: &DriverShared, work: &mut Work, source: Option<Source<'_>>) {
-    // The most frequent small step has its own function: the stack frame and the length of the general one would cost
-    // more than the step itself.
-    if let Task::Read { open: false, close } = work.task {
-        return read_on(work, close);
-    }
     match driver.root() {
-        Ok(root) => perform(work, root.as_fd(), source),
+        Ok(root) => perform_at(root.as_fd(), work, source),
         // Sessions do not open without the root.
         Err(_) => work.result = Err(Failure::new("open", Errno::NOTCONN)),
+    }
+}
+
+/// Performs the step below `root`.
+#[inline]
+pub(super) fn perform_at(root: BorrowedFd<'_>, work: &mut Work, source: Option<Source<'_>>) {
+    // The most frequent small step has its own function: the stack frame and the length of the general one would cost
+    // more than the step itself.
+    match work.task {
+        Task::Read { open: false, close } => read_on(work, close),
+        _ => perform(work, root, source),
     }
 }
 

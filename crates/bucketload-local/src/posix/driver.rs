@@ -260,7 +260,14 @@ impl ThreadState {
             let engine = Engine::new(driver).map_err(|e| {
                 OpError::new(
                     ErrorKind::Connect,
-                    format!("io_uring on this thread: {e}; --posix-io threads works without it"),
+                    match driver.io {
+                        Io::Uring => {
+                            format!(
+                                "io_uring on this thread: {e}; --posix-io threads works without it"
+                            )
+                        }
+                        Io::Threads | Io::Sync => format!("the directory, on this thread: {e}"),
+                    },
                 )
             })?;
             let local = Rc::new(Self {

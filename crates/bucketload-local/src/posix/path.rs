@@ -56,14 +56,36 @@ fn is_object(out: &[u8], bucket: &str, key: &str) -> bool {
 }
 
 fn set_other(out: &mut Vec<u8>, bucket: &str, key: &str) -> OpResult<()> {
+    // Most objects are in the directory of the one before, whose name was checked then.
+    if let Some(slash) = key.bytes().rposition(|byte| byte == b'/')
+        && has_directory(out, bucket.as_bytes(), &key.as_bytes()[..=slash])
+    {
+        out.truncate(bucket.len() + 1 + slash);
+        return push_segments(out, key, slash + 1);
+    }
     set_bucket(out, bucket)?;
     out.pop();
     push_key(out, key)
 }
 
+/// Whether `out` is a path in `directory` of `bucket`; `directory` ends with a slash.
+fn has_directory(out: &[u8], bucket: &[u8], directory: &[u8]) -> bool {
+    let at = bucket.len() + 1;
+    out.len() > at + directory.len()
+        && out[at - 1] == b'/'
+        && !bucket.contains(&b'/')
+        && out[at..].starts_with(directory)
+        && out.starts_with(bucket)
+}
+
 /// Appends `/key` and a NUL.
 fn push_key(out: &mut Vec<u8>, key: &str) -> OpResult<()> {
-    for segment in key.as_bytes().split(|&b| b == b'/') {
+    push_segments(out, key, 0)
+}
+
+/// Appends `/`, the segments of `key` from byte `from` on, and a NUL.
+fn push_segments(out: &mut Vec<u8>, key: &str, from: usize) -> OpResult<()> {
+    for segment in key.as_bytes()[from..].split(|&b| b == b'/') {
         if let Some(why) = problem(segment) {
             return Err(refused("key", key, why));
         }
@@ -154,6 +176,12 @@ mod tests {
             ("b", "a/k", "b/a/k\0"),
             ("b", "a/k", "b/a/k\0"),
             ("b", "a/l", "b/a/l\0"),
+            ("b", "a/long", "b/a/long\0"),
+            ("b", "a/x/y", "b/a/x/y\0"),
+            ("b", "a/x/z", "b/a/x/z\0"),
+            ("b", "a/y", "b/a/y\0"),
+            ("b", "a/x/y", "b/a/x/y\0"),
+            ("b", "x/y", "b/x/y\0"),
             ("c", "a/l", "c/a/l\0"),
             ("c", "a", "c/a\0"),
             ("cc", "a", "cc/a\0"),
@@ -161,6 +189,13 @@ mod tests {
         ] {
             set_object(&mut out, bucket, key).unwrap();
             assert_eq!(out, path.as_bytes());
+        }
+        set_object(&mut out, "b", "a/b/k").unwrap();
+        let long = "a/b/".to_owned() + &"k".repeat(256);
+        for wrong in ["a/b/", "a/b/..", "a/b/n\0n", "a//b", "/k", &long] {
+            assert!(set_object(&mut out, "b", wrong).is_err(), "{wrong:?}");
+            set_object(&mut out, "b", "a/b/l").unwrap();
+            assert_eq!(out, b"b/a/b/l\0");
         }
         // What stands there is no object of this name, although the bytes fit.
         set_object(&mut out, "b", "a").unwrap();

@@ -1,6 +1,6 @@
 //! One worker's session: its reusable work, and the dispatch of operations to the engine.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,6 +11,7 @@ use bucketload_core::driver::{
 
 use super::config::{Layout, PosixConfig};
 use super::driver::{SHARED, ThreadState};
+use super::engine::Engine;
 use super::errors::{Intent, to_error};
 use super::fill::Source;
 use super::pool::Reply;
@@ -91,13 +92,12 @@ impl PosixSession {
         task: Task,
         source: Option<Source<'_>>,
     ) -> bool {
-        let ThreadState { engine, driver, .. } = &*self.local;
-        let immediate = engine.is_immediate();
-        if immediate {
-            work.task = task;
-            blocking::perform_for(driver, work, source);
-        }
-        immediate
+        let Engine::Sync(root) = &self.local.engine else {
+            return false;
+        };
+        work.task = task;
+        blocking::perform_at(root.as_fd(), work, source);
+        true
     }
 
     /// Performs a step. Writes directly from `source` if the engine allows it.
