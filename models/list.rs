@@ -22,4 +22,6 @@ crate::plan::model::models! { $
     named: Named(NamedPlan),
     /// Workers that go through the same steps at the same time.
     ranks: Ranks(RanksPlan),
+    /// Requests of a language model whose key-value cache is in the store.
+    kvcache: Kvcache(KvcachePlan),
 }

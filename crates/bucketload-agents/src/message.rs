@@ -39,7 +39,7 @@ use crate::access::Access;
 use crate::{host, tally};
 
 /// Version of the protocol; raised with every change of the messages.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;
 
 /// Maximum message size, bytes. An interval whose histograms are all full takes a quarter of it.
 pub(crate) const MAX_MESSAGE: usize = 32 << 20;

@@ -69,6 +69,13 @@ pub(crate) fn encode_tally(t: &Tally, out: &mut Vec<u8>) {
     ] {
         put(number, out);
     }
+    let mut cache = t.kvcache;
+    for number in cache.sums() {
+        put(*number, out);
+    }
+    for number in cache.peaks() {
+        put(*number, out);
+    }
     for h in [
         &t.lag,
         &t.late,
@@ -241,6 +248,12 @@ pub(crate) fn add(r: &mut Reader<'_>, into: &mut Tally) -> Option<AgentTotals> {
         &mut into.replay.shaped,
     ] {
         bump(count, r)?;
+    }
+    for count in into.kvcache.sums() {
+        bump(count, r)?;
+    }
+    for peak in into.kvcache.peaks() {
+        *peak = (*peak).max(r.number()?);
     }
     for h in [
         &mut into.lag,

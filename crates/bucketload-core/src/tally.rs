@@ -6,7 +6,7 @@
 
 mod parts;
 
-pub use self::parts::{JobCounts, ReplayCounts, Span};
+pub use self::parts::{JobCounts, KvCounts, ReplayCounts, Span};
 use crate::anatomy::Anatomy;
 use crate::endpoint::EndpointTally;
 use crate::error::ErrorKind;
@@ -179,6 +179,8 @@ pub struct Tally {
     pub jobs: JobCounts,
     /// Counts of a replay.
     pub replay: ReplayCounts,
+    /// Counts of a key-value cache.
+    pub kvcache: KvCounts,
     /// Waits for an earlier request on the same key, of the requests that had to wait.
     pub blocked: Histogram,
     /// Delays of the due instant by a rate limit, of the requests that were delayed.
@@ -373,6 +375,7 @@ impl Tally {
         }
         self.jobs.merge(&other.jobs);
         self.replay.merge(&other.replay);
+        self.kvcache.merge(&other.kvcache);
         self.blocked.merge(&other.blocked);
         self.shaped.merge(&other.shaped);
         self.fine.merge(&other.fine);
@@ -409,6 +412,7 @@ impl Tally {
         }
         self.jobs = JobCounts::default();
         self.replay = ReplayCounts::default();
+        self.kvcache = KvCounts::default();
         self.fine.clear();
         self.sizes.iter_mut().for_each(SizeCell::clear);
     }

@@ -46,6 +46,8 @@ pub(crate) struct OpEnd {
     pub(crate) outcome: Outcome,
     /// Whether the object did not exist.
     pub(crate) absent: bool,
+    /// When its last attempt was sent, nanoseconds since the epoch.
+    pub(crate) started_ns: u64,
     /// End of the operation, nanoseconds since the epoch.
     pub(crate) done_ns: u64,
     /// Object bytes transferred.

@@ -35,6 +35,7 @@ mod error;
 mod feed;
 mod files;
 mod integrity_trailer;
+mod kvcache;
 mod leftover;
 mod machine;
 mod models;

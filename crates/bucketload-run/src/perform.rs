@@ -429,6 +429,7 @@ pub(crate) fn perform<'p>(
         OpEnd {
             outcome,
             absent,
+            started_ns,
             done_ns,
             bytes,
             now_ns: now,

@@ -17,7 +17,8 @@ use bucketload_core::plan::ranks::{RankMapping, RankTask};
 use bucketload_core::plan::{ArrivalLaw, JobsPlan, MixEntry, Plan, RanksPlan, ReplayPlan};
 
 use crate::error::RunError;
-use crate::feed::{Feed, Fixed, Jobs, Queue, Trace};
+use crate::feed::{Feed, Fixed, Jobs, Kvcache, Queue, Trace};
+use crate::kvcache::KvWork;
 use crate::models;
 use crate::named_objects::NamedWork;
 use crate::names::{Names, push_key};
@@ -41,6 +42,8 @@ pub(crate) enum Ops {
     Named(NamedWork),
     /// The steps of ranks.
     Ranks(RankWork),
+    /// Requests of a language model.
+    Kvcache(KvWork),
 }
 
 /// The queues that carry a trace to the load threads, and how its keys are named.
@@ -196,6 +199,10 @@ impl Source {
                 let queue = recorded.queues.get(index as usize)?.clone()?;
                 Some(Feed::Trace(Box::new(Trace::new(&recorded.plan, queue))))
             }
+            Ops::Kvcache(shared) => {
+                let queue = shared.queues.get(index as usize)?.clone()?;
+                Some(Feed::Kvcache(Box::new(Kvcache::new(work, shared, queue))))
+            }
         }
     }
 
@@ -205,15 +212,16 @@ impl Source {
         self.ops = match self.ops {
             Ops::Mix(ops) => Ops::Mix(ops.of_generation(plan, generation)),
             Ops::Jobs(jobs, ops) => Ops::Jobs(jobs, ops.of_generation(generation)),
-            named @ (Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_)) => named,
+            named @ (Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) | Ops::Kvcache(_)) => named,
         };
         self
     }
 
-    /// The trace that the work replays and the queues of its shares.
+    /// How the work reads its trace, and the queues of its shares.
     pub(crate) fn replay(&self) -> Option<(&ReplayPlan, &[Option<Arc<Queue>>])> {
         match &self.ops {
             Ops::Recorded(recorded) => Some((&recorded.plan, &recorded.queues)),
+            Ops::Kvcache(shared) => Some((&shared.replay, &shared.queues)),
             Ops::Mix(_) | Ops::Jobs(..) | Ops::Named(_) | Ops::Ranks(_) => None,
         }
     }
@@ -237,16 +245,16 @@ impl Source {
         match &self.ops {
             Ops::Mix(ops) => ops.op_into(seq, op),
             // Their feeds generate the operations.
-            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) => {
+            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) | Ops::Kvcache(_) => {
                 unreachable!("no operation by number")
             }
         }
     }
 
-    /// Whether names come from a trace and not from the plan.
+    /// Whether the feed writes the names, and not the plan.
     #[inline]
     fn is_recorded(&self) -> bool {
-        matches!(self.ops, Ops::Recorded(_))
+        matches!(self.ops, Ops::Recorded(_) | Ops::Kvcache(_))
     }
 
     /// Replaces the contents of `out` with the name of recorded key `key` of bucket number `bucket`.
@@ -270,7 +278,7 @@ impl Source {
     pub(crate) fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
         match &self.ops {
             Ops::Mix(ops) => ops.op_on(entry, seq, key),
-            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) => {
+            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) | Ops::Kvcache(_) => {
                 unreachable!("no operation by entry")
             }
         }
@@ -323,7 +331,7 @@ impl Source {
         match &self.ops {
             Ops::Mix(_) | Ops::Jobs(..) => into.clear_source(),
             // The feed wrote the names when it gave the operation.
-            Ops::Recorded(_) => return,
+            Ops::Recorded(_) | Ops::Kvcache(_) => return,
             Ops::Named(named) => {
                 into.clear_source();
                 let (key, more) = into.parts_mut();
@@ -358,6 +366,7 @@ impl Source {
             }
             Ops::Named(named) => named.ops.max_len(),
             Ops::Ranks(ranks) => ranks.ops.max_len(),
+            Ops::Kvcache(shared) => shared.names.max_len(),
             _ => self.names.iter().map(KeyNames::max_len).max().unwrap_or(0),
         }
     }
@@ -369,7 +378,7 @@ impl Source {
             .then(|| self.names[usize::from(op.keyset)].batch(op.key))
     }
 
-    /// The keys of a delete-many, where a trace recorded them.
+    /// The keys of a delete-many, where the feed wrote them.
     #[inline]
     pub(crate) fn listed<'a>(&self, op: &Op, names: &'a Names) -> Option<&'a dyn KeySource> {
         let listed = op.class == OpClass::DeleteMany && self.is_recorded();

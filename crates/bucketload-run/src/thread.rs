@@ -238,6 +238,25 @@ impl Starting<'_> {
         let Some(part) = Partition::of(cap, share, (shard.thread, shared.threads)) else {
             return Ok(());
         };
+        self.feed(work, &part, sessions(&part))
+    }
+
+    /// As [`Starting::fed`], with all operations on the first thread.
+    pub(crate) fn fed_alone(&mut self, work: u16, cap: u32, sessions: usize) -> io::Result<()> {
+        self.punctual = true;
+        let part = Partition {
+            index: 0,
+            of: 1,
+            cap: cap as usize,
+        };
+        match self.shard.thread {
+            0 => self.feed(work, &part, sessions.min(part.cap)),
+            _ => Ok(()),
+        }
+    }
+
+    fn feed(&mut self, work: u16, part: &Partition, sessions: usize) -> io::Result<()> {
+        let (shard, shared) = (self.shard, &*self.shard.shared);
         let source = &shared.sources[usize::from(work)];
         let Some(feed) = source.feed(work, (part.index, part.of)) else {
             return Ok(());
@@ -250,7 +269,7 @@ impl Starting<'_> {
         });
         OpenWork::enable_hiring(&open);
         self.works.push(open);
-        self.sessions.push(sessions(&part));
+        self.sessions.push(sessions);
         Ok(())
     }
 }

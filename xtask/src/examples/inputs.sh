@@ -91,3 +91,9 @@ printf '[lab]\naws_access_key_id = %s\naws_secret_access_key = %s\n' "$AWS_ACCES
 
 # Directories that the documents assume.
 mkdir -p mnt/fs mnt/data mnt/lustre/bench mnt/objects srv/objects scratch/bench shm/bench DIR completions datadir
+
+# Prompts of a language model, of ten tokens each. Every second one is known.
+for i in $(seq 0 9); do
+    echo "{\"timestamp\": $((i * 20)), \"input_length\": 10, \"output_length\": 3, \"hash_ids\": [$((i / 2))]}"
+done >conversation_trace.jsonl
+cp conversation_trace.jsonl t.jsonl

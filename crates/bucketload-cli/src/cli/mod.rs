@@ -14,6 +14,7 @@
 //!                  ├─ study    StudyArgs: a matrix of runs; list, show, report
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
+//!                  ├─ kvcache  KvTraceArgs, CacheArgs: the cache of a language model
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ bundle, verify-bundle  a directory as one file, and its verification
 //!                  ├─ serve    ServeArgs
@@ -45,6 +46,7 @@ pub(crate) mod help;
 pub(crate) mod hpc;
 pub(crate) mod init;
 pub(crate) mod io500;
+pub(crate) mod kvcache;
 pub(crate) mod manage;
 pub(crate) mod markdown;
 pub(crate) mod mdworkbench;
@@ -77,6 +79,7 @@ use help::HelpArgs;
 use hpc::HpcArgs;
 use init::InitArgs;
 use io500::Io500Args;
+use kvcache::KvcacheArgs;
 use manage::{
     CleanupArgs, CompletionsArgs, ConfigArgs, ManArgs, ReportArgs, SchemaArgs, ShowArgs,
     WorkloadsArgs,
@@ -207,6 +210,7 @@ pub(crate) enum Command {
     #[command(name = "io500")]
     Io500(Box<Io500Args>),
     MdWorkbench(Box<WorkbenchArgs>),
+    Kvcache(Box<KvcacheArgs>),
     Init(Box<InitArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),

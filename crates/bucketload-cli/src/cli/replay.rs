@@ -219,7 +219,7 @@ const ON_ABSENT: &Choices<OnAbsent> = &[
     ),
 ];
 
-fn factor(text: &str) -> Result<f64, String> {
+pub(crate) fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(factor),
         _ => Err("use a number above 0".to_owned()),

@@ -139,7 +139,7 @@ pub(crate) struct Unit(TimeForm);
 
 /// A part of the trace, in nanoseconds since its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window(i64, i64);
+pub(crate) struct Window(pub(crate) i64, pub(crate) i64);
 
 const SAMPLE_BY: &Choices<SampleBy> = &[
     ("key", "Keys, each with its whole history", SampleBy::Key),
@@ -284,7 +284,7 @@ fn status(text: &str) -> Result<(u16, u16), String> {
     }
 }
 
-fn window(text: &str) -> Result<Window, String> {
+pub(crate) fn window(text: &str) -> Result<Window, String> {
     let (from, to) = text
         .split_once('-')
         .ok_or("use FROM-TO such as 1h-2h; either may be empty")?;

@@ -16,6 +16,7 @@ pub(crate) mod grid;
 pub(crate) mod hpc;
 pub(crate) mod init;
 pub(crate) mod io500;
+pub(crate) mod kvcache;
 pub(crate) mod mdworkbench;
 pub(crate) mod model;
 pub(crate) mod render;

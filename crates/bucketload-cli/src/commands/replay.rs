@@ -126,7 +126,12 @@ fn recorded_rate(summary: &Summary) -> f64 {
 
 /// The identity of the replayed requests, in 16 hexadecimal digits.
 fn identity(trace: &str, options: &SourceOptions) -> String {
-    let digest = Sha256::digest(format!("{trace} {options:?}"));
+    short_hash(&format!("{trace} {options:?}"))
+}
+
+/// A hash of `text` in 16 hexadecimal digits.
+pub(crate) fn short_hash(text: &str) -> String {
+    let digest = Sha256::digest(text);
     digest
         .iter()
         .take(8)
@@ -219,7 +224,8 @@ fn all_facts(args: &ReplayArgs, replay: &Replay, plan: &Plan) -> Vec<(String, St
     rows
 }
 
-fn dry_run(input: &TraceInput, format: OutputFormat) -> Result<Exit, Failure> {
+/// Prints the trace and what would be done.
+pub(crate) fn dry_run(input: &TraceInput, format: OutputFormat) -> Result<Exit, Failure> {
     let text = match format {
         OutputFormat::Text => {
             let line = |(name, text): &(String, String)| format!("{name:<14} {text}\n");

@@ -84,7 +84,8 @@ fn selection(mut options: PrepareOptions) -> String {
     format!("{options:?}")
 }
 
-fn identity(summary: &Summary, selection: &str) -> String {
+/// Everything that determines the records of a trace, as text.
+pub(crate) fn identity(summary: &Summary, selection: &str) -> String {
     let files: Vec<&str> = summary
         .files
         .iter()
@@ -142,7 +143,7 @@ pub(crate) fn name_of(file: &Path) -> String {
 }
 
 /// A size in readable form, such as `9.8 MiB`.
-fn bytes_text(bytes: u64) -> String {
+pub(crate) fn bytes_text(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let (mut value, mut unit) = (bytes as f64, 0);
     while value >= 1024.0 && unit + 1 < UNITS.len() {

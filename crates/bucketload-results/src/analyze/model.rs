@@ -1,13 +1,17 @@
-//! Figures of phases with jobs or replays.
+//! Figures of phases with jobs, replays or the cache of a language model.
 
-use bucketload_core::plan::PhasePlan;
+use bucketload_core::histogram::Histogram;
+use bucketload_core::plan::{KV_QUANTILES, KvClass, KvSpan, PhasePlan};
 use bucketload_core::tally::Tally;
 use bucketload_core::verdict::Verdict;
 
 use super::bins::Counts;
 use super::judge;
 use super::scan::PhaseScan;
-use crate::result::{JobsResult, Latency, ReplayResult, SpanResult};
+use crate::result::{
+    JobsResult, KvClassResult, KvDuration, KvTarget, KvcacheResult, Latency, ReplayResult,
+    SpanResult,
+};
 
 /// Jobs of a phase; `None` if no work consists of jobs.
 pub(crate) fn jobs(
@@ -53,4 +57,63 @@ pub(crate) fn replay(plan: &PhasePlan, scan: &PhaseScan, tally: &Tally) -> Optio
         blocked: Latency::of(&tally.blocked),
         shaped: Latency::of(&tally.shaped),
     })
+}
+
+/// Figures of the cache of a language model; `None` for other models.
+pub(crate) fn kvcache(plan: &PhasePlan, scan: &PhaseScan, tally: &Tally) -> Option<KvcacheResult> {
+    let mut works = plan.works.iter().enumerate();
+    let (work, cache) = works.find_map(|(i, work)| Some((i, work.model.kvcache()?)))?;
+    let span = |part: u16| {
+        let mut spans = tally.spans.iter();
+        let found = spans.find(|span| usize::from(span.work) == work && span.part == part);
+        found.map(|span| &span.makespan)
+    };
+    let counts = scan.kvcache;
+    Some(KvcacheResult {
+        trace: cache.trace.clone(),
+        counts,
+        block_hit_ratio: counts.hit_ratio(),
+        token_hit_ratio: counts.token_hit_ratio(),
+        durations: KvSpan::NAMES
+            .into_iter()
+            .filter_map(|(part, name)| {
+                Some(KvDuration {
+                    name: name.to_owned(),
+                    time: Latency::of(span(part as u16)?),
+                })
+            })
+            .collect(),
+        classes: cache
+            .classes
+            .iter()
+            .enumerate()
+            .map(|(i, class)| kept(class, span(KvSpan::CLASSES + i as u16)))
+            .collect(),
+    })
+}
+
+/// How far a class kept its targets. A percentile counts if at least one value is expected beyond it.
+fn kept(class: &KvClass, times: Option<&Histogram>) -> KvClassResult {
+    let empty = Histogram::new();
+    let times = times.unwrap_or(&empty);
+    let n = times.count();
+    let within = times.count_at_most(class.targets_ns[0]) as f64 / n.max(1) as f64;
+    let targets = KV_QUANTILES.into_iter().zip(class.targets_ns);
+    KvClassResult {
+        name: class.name.clone(),
+        time: Latency::of(times),
+        within,
+        targets: targets
+            .map(|(q, target_ns)| {
+                let known = (1.0 - q) * n as f64 >= 1.0 - 1e-9;
+                let value_ns = known.then(|| times.quantile_ns(q));
+                KvTarget {
+                    q,
+                    target_ns,
+                    value_ns,
+                    kept: value_ns.map(|value| value <= target_ns),
+                }
+            })
+            .collect(),
+    }
 }

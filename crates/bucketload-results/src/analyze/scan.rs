@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bucketload_core::error::ErrorKind;
 use bucketload_core::op::OpClass;
-use bucketload_core::tally::{Gauges, JobCounts, ReplayCounts};
+use bucketload_core::tally::{Gauges, JobCounts, KvCounts, ReplayCounts};
 
 use super::bins::{Counts, Median};
 use super::fold::Fold;
@@ -41,9 +41,10 @@ pub(crate) struct PhaseScan {
     /// Largest change of wall clock minus monotonic clock between two intervals, nanoseconds.
     pub(crate) wall_step_ns: u64,
     pub(crate) rss_max_bytes: u64,
-    /// Counts of jobs and of a replay over the whole phase.
+    /// Counts of jobs, of a replay and of a cache over the whole phase.
     pub(crate) jobs: JobCounts,
     pub(crate) replay: ReplayCounts,
+    pub(crate) kvcache: KvCounts,
 }
 
 /// Shortens the last interval of a phase to end with the last operation. Intervals have a fixed length, so
@@ -96,9 +97,11 @@ pub(crate) fn scan(
             rss_max_bytes: 0,
             jobs: JobCounts::default(),
             replay: ReplayCounts::default(),
+            kvcache: KvCounts::default(),
         });
         phase.jobs.merge(&line.jobs);
         phase.replay.merge(&line.replay);
+        phase.kvcache.merge(&line.kvcache);
         phase.end_ns = phase.end_ns.max(line.end_ns);
         phase.rss_max_bytes = phase.rss_max_bytes.max(line.gauges.rss_bytes);
         if let Some((_, gauges)) = last {

@@ -9,7 +9,7 @@ use super::{detail, headline, lines};
 use crate::kit::{Cell, Style, Table};
 use crate::result::figure::{CLASS, CLIENT, DURATIONS, Figure, Outcome, Unit};
 use crate::result::latency::HEAD as LATENCY;
-use crate::result::{Latency, PhaseResult, RunResult};
+use crate::result::{KvTarget, KvcacheResult, Latency, PhaseResult, RunResult};
 use crate::units;
 
 /// Options of the text.
@@ -171,6 +171,7 @@ fn measured(out: &mut String, phase: &PhaseResult, on: TextOptions) -> std::fmt:
     writeln!(out)?;
     latencies(phase, on, out);
     makespans(phase, on, out);
+    kv_durations(phase, on, out);
     detail::anatomy(out, phase)?;
     detail::slowest(out, phase)?;
     errors(out, phase)?;
@@ -287,6 +288,23 @@ fn latencies(phase: &PhaseResult, on: TextOptions, out: &mut String) {
     }
 }
 
+/// Durations of the requests of a language model.
+fn kv_durations(phase: &PhaseResult, on: TextOptions, out: &mut String) {
+    let Some(cache) = &phase.kvcache else { return };
+    let [n, figures @ ..] = LATENCY;
+    let table = Table::new(1, ["request", n].into_iter().chain(figures));
+    let mut table = table.expending(&EXPENDABLE);
+    let mut rough = false;
+    for duration in cache.durations.iter().filter(|d| d.time.n > 0) {
+        let figures = latency_row(String::new(), "", &duration.time, &mut rough);
+        let mut row: Vec<Cell> = vec![duration.name.clone().into()];
+        row.extend(figures.into_iter().skip(2));
+        table.row(row);
+    }
+    out.push('\n');
+    table.render_within(on.width, on.colour, out);
+}
+
 /// Makespans of stages and jobs.
 fn makespans(phase: &PhaseResult, on: TextOptions, out: &mut String) {
     let Some(jobs) = &phase.jobs else { return };
@@ -336,7 +354,58 @@ fn model(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
         };
         writeln!(out, "  replay: {counts}")?;
     }
+    if let Some(cache) = &phase.kvcache {
+        kvcache(out, cache)?;
+    }
     Ok(())
+}
+
+/// Figures of the cache of a language model, besides its durations.
+fn kvcache(out: &mut String, cache: &KvcacheResult) -> std::fmt::Result {
+    let c = &cache.counts;
+    writeln!(
+        out,
+        "  cache: {:.3} % of {} blocks hit, {:.3} % of {} tokens; {} blocks written",
+        100.0 * cache.block_hit_ratio,
+        units::count(c.blocks),
+        100.0 * cache.token_hit_ratio,
+        units::count(c.tokens),
+        units::count(c.written)
+    )?;
+    let said = ["blocks looked up", "hits", "blocks written"];
+    let rest = cache.rows().into_iter();
+    let rest = rest.filter(|(what, n)| *n > 0 && !said.contains(what));
+    let rest: Vec<String> = rest
+        .map(|(what, n)| format!("{} {what}", units::count(n)))
+        .collect();
+    if !rest.is_empty() {
+        writeln!(out, "  cache: {}", rest.join(", "))?;
+    }
+    for class in cache.classes.iter().filter(|class| class.time.n > 0) {
+        let targets: Vec<String> = class.targets.iter().filter_map(target).collect();
+        let first = class.targets.first().map_or(0, |target| target.target_ns);
+        writeln!(
+            out,
+            "  class {}: {} requests with a hit, {:.1} % within {}; {}",
+            class.name,
+            units::count(class.time.n),
+            100.0 * class.within,
+            units::ns(first as f64),
+            match targets.is_empty() {
+                true => "too few for percentiles".to_owned(),
+                false => targets.join(", "),
+            }
+        )?;
+    }
+    Ok(())
+}
+
+/// A percentile of a class and whether it kept its target; `None` if it is not known.
+fn target(target: &KvTarget) -> Option<String> {
+    let name = format!("p{}", (target.q * 1e6).round() / 1e4);
+    let value = units::ns(target.value_ns? as f64);
+    let word = if target.kept? { "kept" } else { "MISSED" };
+    Some(format!("{name} {value} {word}"))
 }
 
 pub(super) fn latency_row(

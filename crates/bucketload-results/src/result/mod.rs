@@ -42,7 +42,9 @@ pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams}
 pub use balance::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
 pub use figure::Computed;
 pub use latency::{Cdf, Latency, Percentile};
-pub use model::{JobsResult, ReplayResult, SpanResult};
+pub use model::{
+    JobsResult, KvClassResult, KvDuration, KvTarget, KvcacheResult, ReplayResult, SpanResult,
+};
 pub use phase::{
     ClassResult, ClientUse, ErrorCount, PartResult, PhaseResult, Rates, SlowestRequests,
     SteadySeries, Totals, Window,

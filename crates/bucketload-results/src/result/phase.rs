@@ -13,8 +13,9 @@ use bucketload_core::verdict::{Limit, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Backlog, Bandwidth, Cdf, Computed, EndpointBalance, Gate, HeatMap, JobsResult, Latency,
-    LatencyOverTime, Realised, ReplayResult, Series, SizeClass, Streams, ThroughputDistribution,
+    Backlog, Bandwidth, Cdf, Computed, EndpointBalance, Gate, HeatMap, JobsResult, KvcacheResult,
+    Latency, LatencyOverTime, Realised, ReplayResult, Series, SizeClass, Streams,
+    ThroughputDistribution,
 };
 
 /// One phase.
@@ -98,6 +99,9 @@ pub struct PhaseResult {
     /// Figures of a replay besides its requests.
     #[serde(default)]
     pub replay: Option<ReplayResult>,
+    /// Figures of the key-value cache of a language model; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kvcache: Option<KvcacheResult>,
     /// The workload's laws as realised; empty for phases that do not measure.
     pub realised: Vec<Realised>,
 }

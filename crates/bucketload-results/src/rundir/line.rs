@@ -7,7 +7,9 @@ use bucketload_core::error::ErrorKind;
 use bucketload_core::histogram::Histogram;
 use bucketload_core::op::OpClass;
 use bucketload_core::record::Part;
-use bucketload_core::tally::{Cell, Gauges, Interval, JobCounts, ReplayCounts, SizeCell, Tally};
+use bucketload_core::tally::{
+    Cell, Gauges, Interval, JobCounts, KvCounts, ReplayCounts, SizeCell, Tally,
+};
 use serde::{Deserialize, Serialize};
 
 /// Exact figures of a histogram; its buckets are in the histogram log.
@@ -305,6 +307,8 @@ pub(crate) struct IntervalLine {
     pub(crate) jobs: JobCounts,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) replay: ReplayCounts,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) kvcache: KvCounts,
     pub(crate) exact: BTreeMap<Metric, Exact>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) endpoints: Vec<EndpointLine>,
@@ -347,6 +351,7 @@ impl IntervalLine {
                 .collect(),
             jobs: tally.jobs,
             replay: tally.replay,
+            kvcache: tally.kvcache,
             exact: Metric::OF_TALLY
                 .into_iter()
                 .filter_map(|m| Some((m, Exact::of(m.of_tally(tally))?)))
@@ -429,6 +434,7 @@ impl IntervalLine {
         }
         tally.jobs = self.jobs;
         tally.replay = self.replay;
+        tally.kvcache = self.kvcache;
         for line in &self.spans {
             tally.span_mut(line.work, line.part).failed = line.failed;
         }

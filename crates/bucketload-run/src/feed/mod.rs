@@ -4,6 +4,7 @@
 //!  Fixed   a schedule: due instants and operations are functions of the sequence number
 //!  Jobs    stages of jobs: the end of one stage decides when the next is due
 //!  Trace   records that a reader thread reads from a file
+//!  Kvcache requests from such records; what is read and written depends on what was written before
 //!                 │ next: when to look again      ▲ ended: an operation's end may release others
 //!                 ▼ take: the operation           │
 //!               Baton ── leader ── perform ───────┘
@@ -15,6 +16,7 @@
 mod fixed;
 mod jobs;
 mod keys;
+mod kvcache;
 mod queue;
 mod reader;
 mod stage;
@@ -27,6 +29,7 @@ use bucketload_core::op::Op;
 
 pub(crate) use fixed::Fixed;
 pub(crate) use jobs::Jobs;
+pub(crate) use kvcache::Kvcache;
 pub(crate) use queue::Queue;
 pub(crate) use reader::Reader;
 pub(crate) use stretch::Stretch;
@@ -70,6 +73,7 @@ pub(crate) enum Feed {
     Fixed(Fixed),
     Jobs(Box<Jobs>),
     Trace(Box<Trace>),
+    Kvcache(Box<Kvcache>),
 }
 
 impl Feed {
@@ -79,6 +83,7 @@ impl Feed {
             Self::Fixed(feed) => feed.start(start_ns),
             Self::Jobs(feed) => feed.start(start_ns),
             Self::Trace(feed) => feed.start(start_ns),
+            Self::Kvcache(feed) => feed.start(start_ns),
         }
     }
 
@@ -90,6 +95,7 @@ impl Feed {
             Self::Fixed(feed) => feed.next(cutoff_ns),
             Self::Jobs(feed) => feed.next(cutoff_ns),
             Self::Trace(feed) => feed.next(cutoff_ns, waker),
+            Self::Kvcache(feed) => feed.next(cutoff_ns, waker),
         }
     }
 
@@ -107,6 +113,7 @@ impl Feed {
             Self::Fixed(feed) => feed.take(now_ns, shard, source),
             Self::Jobs(feed) => feed.take(now_ns, shard),
             Self::Trace(feed) => feed.take(now_ns, shard, source, names),
+            Self::Kvcache(feed) => feed.take(now_ns, shard, names),
         }
     }
 
@@ -122,6 +129,7 @@ impl Feed {
             Self::Fixed(feed) => feed.count_until(until_ns, shard, source, offer),
             Self::Jobs(feed) => feed.count_until(until_ns, shard.cutoff_ns.get(), offer),
             Self::Trace(feed) => feed.count_until(until_ns, shard.cutoff_ns.get(), offer),
+            Self::Kvcache(feed) => feed.count_until(until_ns, offer),
         }
     }
 
@@ -132,6 +140,7 @@ impl Feed {
             Self::Fixed(_) => false,
             Self::Jobs(feed) => feed.ended(due_op.feed_tag, end, shard),
             Self::Trace(feed) => feed.ended(due_op, end, shard),
+            Self::Kvcache(feed) => feed.ended(due_op, end, shard),
         }
     }
 
@@ -141,13 +150,15 @@ impl Feed {
             Self::Fixed(feed) => feed.head_ns(),
             Self::Jobs(feed) => feed.head_ns(),
             Self::Trace(feed) => feed.oldest_ns(),
+            Self::Kvcache(feed) => feed.oldest_ns(),
         }
     }
 
-    /// Jobs that have arrived and not ended.
+    /// Jobs, or requests of a language model, that have arrived and not ended.
     pub(crate) fn jobs(&self) -> u64 {
         match self {
             Self::Jobs(feed) => feed.under_way(),
+            Self::Kvcache(feed) => feed.under_way(),
             Self::Fixed(_) | Self::Trace(_) => 0,
         }
     }

@@ -25,6 +25,7 @@ mod hpc;
 mod interrupted;
 mod io500;
 mod journey;
+mod kvcache;
 mod mdworkbench;
 mod oracle;
 mod ossperf;

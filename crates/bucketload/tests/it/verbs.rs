@@ -62,6 +62,7 @@ const VERBS: &[(&str, &str, How)] = &[
     // Without a stated rate, a small disk has no room for what five minutes write.
     ("io500", "--expect-rate 1MiB/s", Measures("[SCORE ]")),
     ("md-workbench", "", Measures("Total runtime")),
+    ("kvcache", "--trace prompts.jsonl", Ends(0, "blocks hit")),
     (
         "study",
         "tiny.toml",
@@ -139,6 +140,9 @@ fn scratch(dir: &Path) {
         let _ = writeln!(text, "{},{op},b,k{},1000,0,-1,c,200", i * 2_000_000, i % 20);
     }
     fs::write(dir.join("requests.csv"), text).unwrap();
+    let prompts =
+        "{\"timestamp\": 0, \"input_length\": 10, \"output_length\": 1, \"hash_ids\": [1]}\n";
+    fs::write(dir.join("prompts.jsonl"), prompts.repeat(2)).unwrap();
     let small = "name = \"small\"\n[keysets.k]\ncount = 5\nsize = \"1KiB\"\n[phases.run]\nworkers = 1\n\
                  duration = \"30s\"\nmix = { get = { keyset = \"k\" } }\n";
     fs::write(dir.join("small.toml"), small).unwrap();
@@ -384,6 +388,7 @@ fn scratch_for(dir: &Path, further: &str) {
     let names = [
         "requests",
         "small",
+        "prompts.jsonl",
         "workload.xml",
         "tiny",
         "studied",

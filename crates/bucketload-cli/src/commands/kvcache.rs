@@ -1,0 +1,222 @@
+//! `bucketload kvcache`: from a trace of inference requests to a [`Job`].
+
+use std::sync::Arc;
+
+use bucketload_core::plan::{KvcachePlan, Plan};
+use bucketload_core::units;
+use bucketload_results::rundir::TraceInput;
+use bucketload_trace::{
+    BlockStatistics, CanonicalTrace, Format, PrepareOptions, Replay, SourceOptions, Ticks,
+    block_statistics, prepare,
+};
+use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
+use tempfile::TempDir;
+
+use crate::cli::GlobalArgs;
+use crate::cli::kvcache::{KvTraceArgs, KvcacheArgs};
+use crate::commands::gates;
+use crate::commands::replay::{dry_run, short_hash};
+use crate::commands::report::{print_result, text_options};
+use crate::commands::trace::{bytes_text, facts, failure, identity, name_of};
+use crate::connection::{Connection, target_of};
+use crate::exit::{Exit, Failure, OrFail};
+use crate::job::{Ceiling, Job};
+use crate::kvcache::{CacheOptions, Models, plan};
+use crate::target::Target;
+use crate::{setup, signals};
+
+/// Prepares, runs, analyses and prints.
+pub(crate) fn execute(
+    args: &KvcacheArgs,
+    global: &GlobalArgs,
+    color: bool,
+) -> Result<Exit, Failure> {
+    args.output.check()?;
+    let target = target_of(&args.target, None)?;
+    let models = Models::load(args.cache.models.as_deref()).or_usage()?;
+    models.get(&args.cache.model).or_usage()?;
+    let (trace, _temp) = prepared(&args.trace, global.quiet)?;
+    let blocks = block_statistics(&trace).map_err(failure)?;
+    let options = CacheOptions {
+        name: format!("kvcache-{}", name_of(&args.trace.files[0])),
+        trace: short_hash(&identity(
+            trace.summary(),
+            &format!("{:?}", args.trace.window),
+        )),
+        blocks,
+        models: &models,
+    };
+    let plan = plan(&args.cache, options).or_usage()?;
+    let input = TraceInput {
+        facts: all_facts(&trace, &blocks, &plan),
+        summary: serde_json::json!({ "trace": trace.summary(), "blocks": blocks }),
+    };
+    if args.load.dry_run {
+        return dry_run(&input, args.output.output);
+    }
+    refuse_too_large(&target, &plan, &blocks)?;
+    let connection = Connection::open(target, &args.target, &args.load)?;
+    let replay = Replay::new(trace, SourceOptions::default()).map_err(failure)?;
+    let job = job(args, global, plan, replay, input, &connection)?;
+    let stop = signals::watched()?;
+    let (done, exit) = job.execute(&connection.driver, &stop)?;
+    drop(connection);
+    let options = text_options(color, args.output.explain);
+    print_result(&done.result, args.output.output, options)?;
+    let exit = gates::judge(&args.gates, &done.result, args.output.output, exit);
+    done.print_notes(global.quiet);
+    Ok(exit)
+}
+
+/// Imports the files.
+fn prepared(args: &KvTraceArgs, quiet: bool) -> Result<(CanonicalTrace, TempDir), Failure> {
+    let place = args.temp.clone().unwrap_or_else(std::env::temp_dir);
+    let temp = tempfile::Builder::new()
+        .prefix("bucketload-trace-")
+        .tempdir_in(&place)
+        .map_err(|e| Failure::usage(format!("--temp {}: {e}", place.display())))?;
+    let options = PrepareOptions {
+        format: Some(Format::Mooncake),
+        // The blocks of a request stay together.
+        ticks: Ticks::Burst,
+        window: args
+            .window
+            .map_or((0, i64::MAX), |window| (window.0, window.1)),
+        lenient: args.lenient,
+        samples: args.unparsable.clone(),
+        ..PrepareOptions::new(temp.path().to_owned())
+    };
+    if !quiet {
+        let names: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
+        eprintln!("bucketload: reading {}", names.join(", "));
+    }
+    let out = temp.path().join("trace.bltrace");
+    let trace = prepare(&args.files, &options, &out).map_err(|error| {
+        let text = error.to_string();
+        let malformed = text.contains("malformed");
+        let hint = match malformed {
+            true => {
+                "; kvcache needs a Mooncake trace, JSON lines with timestamp, input_length, output_length and hash_ids \
+                 (`bucketload replay` and `model` read other traces)"
+            }
+            false => "",
+        };
+        Failure::usage(format!("{text}{hint}"))
+    })?;
+    Ok((trace, temp))
+}
+
+/// The work of the plan.
+fn cache(plan: &Plan) -> &KvcachePlan {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    works
+        .find_map(|work| work.model.kvcache())
+        .expect("the plan has such a work")
+}
+
+/// The trace and what it means for the store, line by line.
+fn all_facts(
+    trace: &CanonicalTrace,
+    blocks: &BlockStatistics,
+    plan: &Plan,
+) -> Vec<(String, String)> {
+    let kept = ["file", "left out", "note"];
+    let all = facts(trace.summary()).into_iter();
+    let mut rows: Vec<_> = all.filter(|row| kept.contains(&row.0.as_str())).collect();
+    let mut row = |name: &str, text: String| rows.push((name.to_owned(), text));
+    let cache = cache(plan);
+    let seconds = trace.summary().span_ns as f64 / 1e9;
+    let pace = match cache.speed {
+        0.0 => "one after another".to_owned(),
+        speed => format!("over {:.3} s", seconds / speed),
+    };
+    row("requests", format!("{} {pace}", blocks.requests));
+    row(
+        "blocks",
+        format!(
+            "{} listed, {} distinct, at most {} in a request, of {} tokens",
+            blocks.listed, blocks.distinct, blocks.most_blocks, cache.trace_block_tokens
+        ),
+    );
+    row(
+        "hit ratio",
+        format!(
+            "{:.3} % of a cache that keeps everything ({:.3} % before the first miss of a request)",
+            100.0 * blocks.hit_ratio(),
+            100.0 * blocks.prefix_hits as f64 / blocks.listed.max(1) as f64
+        ),
+    );
+    let bytes = |tokens: u64| bytes_text((tokens as f64 * per_token(cache)) as u64);
+    let object = cache.part_bytes(cache.block_bytes, 0);
+    row(
+        "model",
+        format!(
+            "{}: {:.0} bytes per token, blocks of {} tokens in {} objects of {}",
+            cache.model,
+            per_token(cache),
+            cache.block_tokens,
+            cache.parts(),
+            units::format_size(object)
+        ),
+    );
+    row(
+        "expected",
+        format!(
+            "{} written, {} read by a cache that keeps everything",
+            bytes(blocks.distinct_tokens),
+            bytes(blocks.prefix_hit_tokens)
+        ),
+    );
+    row("scenario", plan.scenario_hash());
+    rows
+}
+
+fn per_token(cache: &KvcachePlan) -> f64 {
+    cache.block_bytes as f64 / cache.block_tokens as f64
+}
+
+/// Refuses a cache that does not fit into the embedded server's memory.
+fn refuse_too_large(target: &Target, plan: &Plan, blocks: &BlockStatistics) -> Result<(), Failure> {
+    let cache = cache(plan);
+    let all = blocks.distinct_tokens as f64 * per_token(cache);
+    let held = match cache.budget_bytes {
+        0 => all,
+        budget => all.min(budget as f64),
+    };
+    if *target == Target::Memory && held > EMBEDDED_MEMORY_BUDGET as f64 {
+        return Err(Failure::usage(format!(
+            "the cache would hold {}, but the embedded server over memory has room for {}; use fewer bytes \
+             (--bytes-per-token), a --budget, a part of the trace (--window), or another --target",
+            bytes_text(held as u64),
+            units::format_size(EMBEDDED_MEMORY_BUDGET)
+        )));
+    }
+    Ok(())
+}
+
+fn job(
+    args: &KvcacheArgs,
+    global: &GlobalArgs,
+    plan: Plan,
+    replay: Replay,
+    input: TraceInput,
+    connection: &Connection,
+) -> Result<Job, Failure> {
+    let started = time::OffsetDateTime::now_utc();
+    let out = setup::run_directory(args.output.out.as_deref(), &plan.workload, started)?;
+    let run_id = setup::new_run_id(started)?;
+    let mut options = setup::options(&args.load, &run_id, connection);
+    options.trace = Some(Arc::new(replay));
+    let ceiling = Ceiling::of(&plan, &args.load);
+    let mut job = Job::new(plan, "", &run_id, options, connection, out)?;
+    job.ceiling = ceiling;
+    job.op_log = args.output.op_log;
+    job.prometheus = args.output.prometheus;
+    job.quiet = global.quiet;
+    job.manifest.slo.clone_from(&args.gates.slo);
+    let notes = input.facts.iter().filter(|row| row.0 == "note");
+    job.notes = notes.map(|row| row.1.clone()).collect();
+    job.notes.extend(connection.warnings());
+    job.manifest.trace = Some(input);
+    Ok(job)
+}
