@@ -22,4 +22,6 @@ crate::plan::model::models! { $
     named: Named(NamedPlan),
     /// Workers that go through the same steps at the same time.
     ranks: Ranks(RanksPlan),
+    /// All ranks of a training job write or read one checkpoint of a language model.
+    checkpoint: Checkpoint(CheckpointPlan),
 }

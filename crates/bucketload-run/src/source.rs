@@ -15,6 +15,7 @@ use bucketload_core::op::{KeySource, Op, OpClass};
 use bucketload_core::payload::{Arena, Content};
 use bucketload_core::plan::{ArrivalLaw, JobsPlan, MixEntry, Plan, ReplayPlan};
 
+use crate::checkpoint::CheckpointWork;
 use crate::error::RunError;
 use crate::feed::{Feed, Fixed, Jobs, Queue, Trace};
 use crate::models;
@@ -40,6 +41,8 @@ pub(crate) enum Ops {
     Named(NamedWork),
     /// The steps of ranks.
     Ranks(RankWork),
+    /// The ranks of a checkpoint.
+    Checkpoint(CheckpointWork),
 }
 
 /// The queues that carry a trace to the load threads, and how its keys are named.
@@ -174,7 +177,7 @@ impl Source {
     /// The feed of share `index` of `of` of the work; `None` for closed loops.
     pub(crate) fn feed(&self, work: u16, (index, of): (u32, u32)) -> Option<Feed> {
         match &self.ops {
-            Ops::Named(_) | Ops::Ranks(_) => None,
+            Ops::Named(_) | Ops::Ranks(_) | Ops::Checkpoint(_) => None,
             Ops::Mix(_) => {
                 let arrivals = self.schedule.as_ref()?.shard(Shard { index, of });
                 Some(Feed::Fixed(Fixed::new(arrivals)))
@@ -197,7 +200,9 @@ impl Source {
         self.ops = match self.ops {
             Ops::Mix(ops) => Ops::Mix(ops.of_generation(plan, generation)),
             Ops::Jobs(jobs, ops) => Ops::Jobs(jobs, ops.of_generation(generation)),
-            named @ (Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_)) => named,
+            named @ (Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) | Ops::Checkpoint(_)) => {
+                named
+            }
         };
         self
     }
@@ -206,7 +211,9 @@ impl Source {
     pub(crate) fn replay(&self) -> Option<(&ReplayPlan, &[Option<Arc<Queue>>])> {
         match &self.ops {
             Ops::Recorded(recorded) => Some((&recorded.plan, &recorded.queues)),
-            Ops::Mix(_) | Ops::Jobs(..) | Ops::Named(_) | Ops::Ranks(_) => None,
+            Ops::Mix(_) | Ops::Jobs(..) | Ops::Named(_) | Ops::Ranks(_) | Ops::Checkpoint(_) => {
+                None
+            }
         }
     }
 
@@ -229,7 +236,11 @@ impl Source {
         match &self.ops {
             Ops::Mix(ops) => ops.op_into(seq, op),
             // Their feeds generate the operations.
-            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) => {
+            Ops::Jobs(..)
+            | Ops::Recorded(_)
+            | Ops::Named(_)
+            | Ops::Ranks(_)
+            | Ops::Checkpoint(_) => {
                 unreachable!("no operation by number")
             }
         }
@@ -262,7 +273,11 @@ impl Source {
     pub(crate) fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
         match &self.ops {
             Ops::Mix(ops) => ops.op_on(entry, seq, key),
-            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) => {
+            Ops::Jobs(..)
+            | Ops::Recorded(_)
+            | Ops::Named(_)
+            | Ops::Ranks(_)
+            | Ops::Checkpoint(_) => {
                 unreachable!("no operation by entry")
             }
         }
@@ -288,6 +303,15 @@ impl Source {
     pub(crate) fn ranks(&self) -> Option<&RankWork> {
         match &self.ops {
             Ops::Ranks(ranks) => Some(ranks),
+            _ => None,
+        }
+    }
+
+    /// The ranks of a checkpoint, if the work is one.
+    #[inline]
+    pub(crate) fn checkpoint(&self) -> Option<&CheckpointWork> {
+        match &self.ops {
+            Ops::Checkpoint(work) => Some(work),
             _ => None,
         }
     }
@@ -325,6 +349,10 @@ impl Source {
                 into.clear_source();
                 return ranks.ops.render(op, into.key_mut());
             }
+            Ops::Checkpoint(work) => {
+                into.clear_source();
+                return work.ops.render(op, into.key_mut());
+            }
         }
         let names = &self.names[usize::from(op.keyset)];
         match op.class {
@@ -350,6 +378,7 @@ impl Source {
             }
             Ops::Named(named) => named.ops.max_len(),
             Ops::Ranks(ranks) => ranks.ops.max_len(),
+            Ops::Checkpoint(work) => work.ops.max_len(),
             _ => self.names.iter().map(KeyNames::max_len).max().unwrap_or(0),
         }
     }

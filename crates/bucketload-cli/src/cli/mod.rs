@@ -14,6 +14,7 @@
 //!                  ├─ study    StudyArgs: a matrix of runs; list, show, report
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
+//!                  ├─ checkpoint  CheckpointArgs: models, ranks, scale; becomes a workload
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ bundle, verify-bundle  a directory as one file, and its verification
 //!                  ├─ serve    ServeArgs
@@ -31,6 +32,7 @@
 pub(crate) mod agents;
 pub(crate) mod bundle;
 pub(crate) mod capacity;
+pub(crate) mod checkpoint;
 pub(crate) mod compare;
 pub(crate) mod controller;
 pub(crate) mod convert;
@@ -65,6 +67,7 @@ use clap::{Args, Parser, Subcommand};
 use agents::{AgentArgs, K8sArgs, SlurmArgs};
 use bundle::{BundleArgs, VerifyBundleArgs};
 use capacity::CapacityArgs;
+use checkpoint::CheckpointArgs;
 use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
@@ -204,6 +207,7 @@ pub(crate) enum Command {
     #[command(name = "io500")]
     Io500(Box<Io500Args>),
     MdWorkbench(Box<WorkbenchArgs>),
+    Checkpoint(Box<CheckpointArgs>),
     Init(Box<InitArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),

@@ -7,6 +7,7 @@
 //! reports all of them.
 
 mod builtin;
+mod checkpoint;
 pub(crate) mod decode;
 mod error;
 mod file;
@@ -21,6 +22,10 @@ pub(crate) mod suggest;
 mod tables;
 
 pub use builtin::BUILTIN_WORKLOADS;
+pub use checkpoint::{
+    CheckpointPhase, CheckpointSpec, ExtensionSpec, FractionSpec, LanguageModelSpec, LatestSpec,
+    ModelSpec, fraction, known_models, language_models,
+};
 pub use error::{Problem, SpecError};
 pub use file::WorkloadFile;
 pub use jobs::{FactorSpec, JobsSpec, ModelName, OpsRange, Pace, Stages};

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use super::checkpoint::CheckpointSpec;
 use super::decode::{Cx, Decode, Fields, decode_variants, spec_table};
 use super::jobs::{FactorSpec, JobsSpec, ModelName};
 use super::law::{ArrivalSpec, KeySpec, PayloadSpec, SizeSpec, ThinkSpec};
@@ -57,6 +58,8 @@ spec_table! {
         /// Steps of the run, by name, in file order. The names init, prepare and cleanup are reserved for
         /// steps that Bucketload itself performs.
         pub phases: Option<Named<PhaseSpec>>,
+        /// Checkpoints of a language model, in place of key sets and phases.
+        pub checkpoint: Option<CheckpointSpec>,
     }
 }
 

@@ -4,6 +4,7 @@ mod agents;
 mod bugs;
 mod bundle;
 mod bundle_kinds;
+mod checkpoint;
 mod cleanup;
 mod common;
 mod compare;

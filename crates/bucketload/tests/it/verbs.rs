@@ -61,6 +61,11 @@ const VERBS: &[(&str, &str, How)] = &[
     ("io500", "--expect-rate 1MiB/s", Measures("[SCORE ]")),
     ("md-workbench", "", Measures("Total runtime")),
     (
+        "checkpoint",
+        "--count 1 --pause 0s --scale 1/100000",
+        Measures("from barrier to last byte"),
+    ),
+    (
         "study",
         "tiny.toml",
         Ends(0, "bucketload-studies/tiny/report.html"),
