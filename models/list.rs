@@ -24,4 +24,6 @@ crate::plan::model::models! { $
     ranks: Ranks(RanksPlan),
     /// Requests of a language model whose key-value cache is in the store.
     kvcache: Kvcache(KvcachePlan),
+    /// All ranks of a training job write or read one checkpoint of a language model.
+    checkpoint: Checkpoint(CheckpointPlan),
 }

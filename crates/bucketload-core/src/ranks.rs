@@ -43,6 +43,48 @@ pub struct RankSum {
 
 crate::serde_once!(RankSum);
 
+impl RankSum {
+    /// One sum per rank, in order, from the sums of its workers.
+    #[must_use]
+    pub fn folded(mut parts: Vec<Self>) -> Vec<Self> {
+        parts.sort_by_key(|part| part.rank);
+        parts.dedup_by(|part, sum| {
+            let same = part.rank == sum.rank;
+            if same {
+                sum.absorb(part);
+            }
+            same
+        });
+        parts
+    }
+
+    /// Adds what another worker of the same rank did.
+    fn absorb(&mut self, part: &Self) {
+        let done = |sum: &Self| sum.ops + sum.failed > 0;
+        self.first_ns = match (done(self), done(part)) {
+            (true, true) => self.first_ns.min(part.first_ns),
+            (false, _) => part.first_ns,
+            (true, false) => self.first_ns,
+        };
+        self.last_ns = self.last_ns.max(part.last_ns);
+        self.longest_ns = self.longest_ns.max(part.longest_ns);
+        self.wall_ns = self.wall_ns.max(part.wall_ns);
+        for (sum, part) in [
+            (&mut self.steps, part.steps),
+            (&mut self.good, part.good),
+            (&mut self.ops, part.ops),
+            (&mut self.failed, part.failed),
+            (&mut self.bytes, part.bytes),
+            (&mut self.wall_good, part.wall_good),
+            (&mut self.wall_bytes, part.wall_bytes),
+            (&mut self.seen, part.seen),
+            (&mut self.found, part.found),
+        ] {
+            *sum += part;
+        }
+    }
+}
+
 /// The sums of all ranks of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseRanks {
@@ -93,6 +135,30 @@ impl PhaseRanks {
 #[cfg(test)]
 mod tests {
     use super::{PhaseRanks, RankSum};
+
+    #[test]
+    fn the_workers_of_a_rank_are_one_rank() {
+        let part = |rank, first_ns, last_ns, ops| RankSum {
+            rank,
+            first_ns,
+            last_ns,
+            ops,
+            bytes: 10 * ops,
+            ..RankSum::default()
+        };
+        let idle = part(1, 0, 0, 0);
+        let folded = RankSum::folded(vec![
+            part(1, 30, 90, 2),
+            part(0, 5, 6, 1),
+            idle,
+            part(1, 20, 70, 3),
+        ]);
+        assert_eq!(folded, [part(0, 5, 6, 1), part(1, 20, 90, 5)]);
+        assert_eq!(
+            RankSum::folded(vec![idle, part(1, 30, 90, 2)]),
+            [part(1, 30, 90, 2)]
+        );
+    }
 
     #[test]
     fn parts_of_several_processes_are_one_phase() {

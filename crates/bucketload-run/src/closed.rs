@@ -5,7 +5,7 @@
 //! operation limit performs the same operations however its workers are spread over threads and agents. Workers that
 //! fill a data set take its missing objects in order instead ([`crate::prepared`]). A worker on
 //! named objects draws its own sequence ([`crate::named_objects`]); a rank goes through its steps
-//! ([`crate::ranks`]).
+//! ([`crate::ranks`]), and the workers of a checkpoint's rank share its operations ([`crate::checkpoint`]).
 
 use std::rc::Rc;
 
@@ -14,6 +14,7 @@ use bucketload_core::op::{Op, OpClass};
 use bucketload_core::record::Outcome;
 use tokio::sync::Semaphore;
 
+use crate::checkpoint::{CheckpointTurns, CheckpointWork};
 use crate::clock::now_ns;
 use crate::due::{DueOp, OpEnd};
 use crate::named_objects::{NamedTurns, NamedWork};
@@ -63,6 +64,7 @@ enum Turns<'a> {
     Numbered,
     Named(&'a NamedWork, Box<NamedTurns>),
     Ranks(&'a RankWork, Box<RankTurns>),
+    Checkpoint(&'a CheckpointWork, CheckpointTurns),
 }
 
 impl<'a> Turns<'a> {
@@ -74,6 +76,11 @@ impl<'a> Turns<'a> {
             worker.watch = turns.watch();
             shard.ranks.borrow_mut().push(turns.record());
             return Self::Ranks(work, Box::new(turns));
+        }
+        if let Some(work) = source.checkpoint() {
+            let turns = CheckpointTurns::new(work, share.index);
+            shard.ranks.borrow_mut().push(turns.record());
+            return Self::Checkpoint(work, turns);
         }
         let (Some(work), Some(rows)) = (source.named(), &shard.rows) else {
             return Self::Numbered;
@@ -95,6 +102,7 @@ impl<'a> Turns<'a> {
         match self {
             Self::Named(work, turns) => ready_ns.max(turns.not_before_ns(work)),
             Self::Ranks(_, turns) => ready_ns.max(turns.not_before_ns()),
+            Self::Checkpoint(..) => ready_ns,
             Self::Numbered if turn == 0 => ready_ns,
             Self::Numbered => ready_ns.saturating_add(source.think_ns(share.index, turn - 1)),
         }
@@ -104,7 +112,7 @@ impl<'a> Turns<'a> {
     #[inline]
     fn cutoff_ns(&self, shard: &Shard) -> u64 {
         let work_cutoff_ns = match self {
-            Self::Numbered | Self::Ranks(..) => u64::MAX,
+            Self::Numbered | Self::Ranks(..) | Self::Checkpoint(..) => u64::MAX,
             Self::Named(work, turns) => turns.cutoff_ns(work),
         };
         work_cutoff_ns.min(shard.cutoff_ns.get())
@@ -116,6 +124,7 @@ impl<'a> Turns<'a> {
         let op = match self {
             Self::Ranks(work, turns) => return turns.next(work, shard, now_ns),
             Self::Named(work, turns) => turns.next(work),
+            Self::Checkpoint(work, turns) => turns.next(work),
             Self::Numbered => {
                 if let Some(progress) = &shard.shared.progress {
                     return progress.take().map_or(Turn::End, Turn::Number);
@@ -134,7 +143,7 @@ impl<'a> Turns<'a> {
     async fn meet(&self, shard: &Shard, wait: Wait) -> bool {
         match self {
             Self::Ranks(work, _) => work.meet(shard, wait).await,
-            Self::Numbered | Self::Named(..) => true,
+            Self::Numbered | Self::Named(..) | Self::Checkpoint(..) => true,
         }
     }
 
@@ -148,6 +157,7 @@ impl<'a> Turns<'a> {
             }
             Self::Named(_, turns) => turns.ended(due_op, end),
             Self::Ranks(work, turns) => turns.ended(work, due_op, end),
+            Self::Checkpoint(_, turns) => turns.ended(due_op, end),
         }
     }
 }

@@ -25,6 +25,7 @@ mod baton;
 mod buckets;
 mod calibrate;
 mod check;
+mod checkpoint;
 mod cleanup;
 mod clock;
 mod closed;

@@ -120,7 +120,6 @@ pub(crate) fn run_phase(
         sink.event(&Event::Rows(rows));
     }
     if !load.ranks.is_empty() {
-        load.ranks.sort_by_key(|rank| rank.rank);
         let works = &context.plan.phases[phase].works;
         let stonewalls = works
             .iter()
@@ -128,7 +127,7 @@ pub(crate) fn run_phase(
         sink.event(&Event::Ranks(PhaseRanks {
             phase: number,
             stonewall_ns: stonewalls.max().unwrap_or(0),
-            ranks: std::mem::take(&mut load.ranks),
+            ranks: RankSum::folded(std::mem::take(&mut load.ranks)),
         }));
     }
     sink.event(&Event::PhaseEnded {

@@ -201,6 +201,42 @@ pub(crate) struct RankRecord {
 }
 
 impl RankRecord {
+    /// Rank `rank`, which has done nothing and searches nothing.
+    pub(crate) fn new(rank: u32) -> Self {
+        Self {
+            sum: RefCell::new(RankSum {
+                rank,
+                ..RankSum::default()
+            }),
+            finder: None,
+        }
+    }
+
+    /// Counts an operation that has ended; returns whether it failed.
+    pub(crate) fn count(&self, due_op: &DueOp, end: &OpEnd) -> bool {
+        let took_ns = end.done_ns.saturating_sub(due_op.due_ns);
+        let failed = matches!(end.outcome, Outcome::Failed(_));
+        let mut sum = self.sum.borrow_mut();
+        if sum.ops + sum.failed == 0 {
+            sum.first_ns = due_op.due_ns;
+        }
+        sum.last_ns = sum.last_ns.max(end.done_ns);
+        sum.longest_ns = sum.longest_ns.max(took_ns);
+        sum.failed += u64::from(failed);
+        if !failed {
+            sum.ops += 1;
+            sum.bytes += end.bytes;
+        }
+        failed
+    }
+
+    /// Counts a step that has ended.
+    pub(crate) fn step(&self, good: bool) {
+        let mut sum = self.sum.borrow_mut();
+        sum.steps += 1;
+        sum.good += u64::from(good);
+    }
+
     pub(crate) fn sum(&self) -> RankSum {
         let mut sum = *self.sum.borrow();
         if let Some(finder) = &self.finder {
@@ -404,21 +440,7 @@ impl RankTurns {
     pub(crate) fn ended(&mut self, work: &RankWork, due_op: &DueOp, end: &OpEnd) {
         let plan = work.ops.plan();
         let took_ns = end.done_ns.saturating_sub(due_op.due_ns);
-        let failed = matches!(end.outcome, Outcome::Failed(_));
-        {
-            let mut sum = self.record.sum.borrow_mut();
-            if sum.ops + sum.failed == 0 {
-                sum.first_ns = due_op.due_ns;
-            }
-            sum.last_ns = sum.last_ns.max(end.done_ns);
-            sum.longest_ns = sum.longest_ns.max(took_ns);
-            sum.failed += u64::from(failed);
-            if !failed {
-                sum.ops += 1;
-                sum.bytes += end.bytes;
-            }
-        }
-        if failed {
+        if self.record.count(due_op, end) {
             self.bad = true;
             let stage = match plan.task {
                 RankTask::Workbench { stage, .. } => Some(stage),
@@ -433,9 +455,7 @@ impl RankTurns {
         }
         if self.stage == Stage::Steps && !self.inside {
             self.spot.step += 1;
-            let mut sum = self.record.sum.borrow_mut();
-            sum.steps += 1;
-            sum.good += u64::from(!self.bad);
+            self.record.step(!self.bad);
         }
         if plan.waiting > 0.0 {
             let wait = took_ns as f64 * plan.waiting;

@@ -16,6 +16,7 @@ use bucketload_core::payload::{Arena, Content};
 use bucketload_core::plan::ranks::{RankMapping, RankTask};
 use bucketload_core::plan::{ArrivalLaw, JobsPlan, MixEntry, Plan, RanksPlan, ReplayPlan};
 
+use crate::checkpoint::CheckpointWork;
 use crate::error::RunError;
 use crate::feed::{Feed, Fixed, Jobs, Kvcache, Queue, Trace};
 use crate::kvcache::KvWork;
@@ -44,6 +45,8 @@ pub(crate) enum Ops {
     Ranks(RankWork),
     /// Requests of a language model.
     Kvcache(KvWork),
+    /// The ranks of a checkpoint.
+    Checkpoint(CheckpointWork),
 }
 
 /// The queues that carry a trace to the load threads, and how its keys are named.
@@ -185,7 +188,7 @@ impl Source {
     /// The feed of share `index` of `of` of the work; `None` for closed loops.
     pub(crate) fn feed(&self, work: u16, (index, of): (u32, u32)) -> Option<Feed> {
         match &self.ops {
-            Ops::Named(_) | Ops::Ranks(_) => None,
+            Ops::Named(_) | Ops::Ranks(_) | Ops::Checkpoint(_) => None,
             Ops::Mix(_) => {
                 let arrivals = self.schedule.as_ref()?.shard(Shard { index, of });
                 Some(Feed::Fixed(Fixed::new(arrivals)))
@@ -212,7 +215,11 @@ impl Source {
         self.ops = match self.ops {
             Ops::Mix(ops) => Ops::Mix(ops.of_generation(plan, generation)),
             Ops::Jobs(jobs, ops) => Ops::Jobs(jobs, ops.of_generation(generation)),
-            named @ (Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) | Ops::Kvcache(_)) => named,
+            named @ (Ops::Recorded(_)
+            | Ops::Named(_)
+            | Ops::Ranks(_)
+            | Ops::Kvcache(_)
+            | Ops::Checkpoint(_)) => named,
         };
         self
     }
@@ -222,7 +229,9 @@ impl Source {
         match &self.ops {
             Ops::Recorded(recorded) => Some((&recorded.plan, &recorded.queues)),
             Ops::Kvcache(shared) => Some((&shared.replay, &shared.queues)),
-            Ops::Mix(_) | Ops::Jobs(..) | Ops::Named(_) | Ops::Ranks(_) => None,
+            Ops::Mix(_) | Ops::Jobs(..) | Ops::Named(_) | Ops::Ranks(_) | Ops::Checkpoint(_) => {
+                None
+            }
         }
     }
 
@@ -245,7 +254,12 @@ impl Source {
         match &self.ops {
             Ops::Mix(ops) => ops.op_into(seq, op),
             // Their feeds generate the operations.
-            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) | Ops::Kvcache(_) => {
+            Ops::Jobs(..)
+            | Ops::Recorded(_)
+            | Ops::Named(_)
+            | Ops::Ranks(_)
+            | Ops::Kvcache(_)
+            | Ops::Checkpoint(_) => {
                 unreachable!("no operation by number")
             }
         }
@@ -278,7 +292,12 @@ impl Source {
     pub(crate) fn op_on(&self, entry: u16, seq: u64, key: u64) -> Op {
         match &self.ops {
             Ops::Mix(ops) => ops.op_on(entry, seq, key),
-            Ops::Jobs(..) | Ops::Recorded(_) | Ops::Named(_) | Ops::Ranks(_) | Ops::Kvcache(_) => {
+            Ops::Jobs(..)
+            | Ops::Recorded(_)
+            | Ops::Named(_)
+            | Ops::Ranks(_)
+            | Ops::Kvcache(_)
+            | Ops::Checkpoint(_) => {
                 unreachable!("no operation by entry")
             }
         }
@@ -304,6 +323,15 @@ impl Source {
     pub(crate) fn ranks(&self) -> Option<&RankWork> {
         match &self.ops {
             Ops::Ranks(ranks) => Some(ranks),
+            _ => None,
+        }
+    }
+
+    /// The ranks of a checkpoint, if the work is one.
+    #[inline]
+    pub(crate) fn checkpoint(&self) -> Option<&CheckpointWork> {
+        match &self.ops {
+            Ops::Checkpoint(work) => Some(work),
             _ => None,
         }
     }
@@ -341,6 +369,10 @@ impl Source {
                 into.clear_source();
                 return ranks.ops.render(op, into.key_mut());
             }
+            Ops::Checkpoint(work) => {
+                into.clear_source();
+                return work.ops.render(op, into.key_mut());
+            }
         }
         let names = &self.names[usize::from(op.keyset)];
         match op.class {
@@ -367,6 +399,7 @@ impl Source {
             Ops::Named(named) => named.ops.max_len(),
             Ops::Ranks(ranks) => ranks.ops.max_len(),
             Ops::Kvcache(shared) => shared.names.max_len(),
+            Ops::Checkpoint(work) => work.ops.max_len(),
             _ => self.names.iter().map(KeyNames::max_len).max().unwrap_or(0),
         }
     }

@@ -181,9 +181,10 @@ impl Starting<'_> {
         let share = (shared.share.index, shared.share.of);
         let position = (shard.thread, shared.threads);
         let source = &shared.sources[usize::from(work)];
-        let mine: Vec<_> = match source.named() {
-            Some(named) => worker_shares(work, workers, named.crew(), position).collect(),
-            None => worker_shares(work, workers, crew(workers, share), position).collect(),
+        let mine: Vec<_> = match (source.named(), source.checkpoint()) {
+            (Some(named), _) => worker_shares(work, workers, named.crew(), position).collect(),
+            (_, Some(ranks)) => worker_shares(work, workers, ranks.crew(), position).collect(),
+            _ => worker_shares(work, workers, crew(workers, share), position).collect(),
         };
         shard.slots.reserve(mine.len());
         let precise = shared.pacing == Pacing::Precise;

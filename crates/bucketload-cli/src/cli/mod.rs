@@ -15,6 +15,7 @@
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
 //!                  ├─ kvcache  KvTraceArgs, CacheArgs: the cache of a language model
+//!                  ├─ checkpoint  CheckpointArgs: models, ranks, scale; becomes a workload
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ bundle, verify-bundle  a directory as one file, and its verification
 //!                  ├─ serve    ServeArgs
@@ -32,6 +33,7 @@
 pub(crate) mod agents;
 pub(crate) mod bundle;
 pub(crate) mod capacity;
+pub(crate) mod checkpoint;
 pub(crate) mod compare;
 pub(crate) mod controller;
 pub(crate) mod convert;
@@ -68,6 +70,7 @@ use clap::{Args, Parser, Subcommand};
 use agents::{AgentArgs, K8sArgs, SlurmArgs};
 use bundle::{BundleArgs, VerifyBundleArgs};
 use capacity::CapacityArgs;
+use checkpoint::CheckpointArgs;
 use compare::CompareArgs;
 use controller::{CancelArgs, ControllerArgs, InfoArgs, SubmitArgs, TopArgs};
 use convert::ConvertArgs;
@@ -211,6 +214,7 @@ pub(crate) enum Command {
     Io500(Box<Io500Args>),
     MdWorkbench(Box<WorkbenchArgs>),
     Kvcache(Box<KvcacheArgs>),
+    Checkpoint(Box<CheckpointArgs>),
     Init(Box<InitArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),

@@ -38,7 +38,7 @@ Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_T
 files of the AWS command line; never from flags.";
 
 /// Run a workload, print the result with a verdict, and write a run directory with a report
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     /// Name of a built-in workload (see `bucketload workloads`) or a workload file: TOML, or COSBench's XML
@@ -98,7 +98,7 @@ pub(crate) struct RunArgs {
 }
 
 /// Objects of an earlier run.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct DataArgs {
     /// Read the objects of an earlier run with --keep, whose run directory this is (workload cold-read)

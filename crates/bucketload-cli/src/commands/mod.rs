@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod capacity;
+pub(crate) mod checkpoint;
 pub(crate) mod cleanup;
 pub(crate) mod compare;
 pub(crate) mod config;

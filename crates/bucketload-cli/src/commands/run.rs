@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use bucketload_console::outcome;
-use bucketload_results::result::ossperf;
+use bucketload_results::result::{RunResult, ossperf};
 use bucketload_workload::resolve::{DryRun, Resolved, resolve};
 use bucketload_workload::spec::WorkloadFile;
 
@@ -32,6 +32,17 @@ use crate::{setup, signals};
 
 /// Runs, analyses and prints.
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
+    execute_loaded(args, global, color, || load_any(args), |_| Ok(()))
+}
+
+/// As [`execute`], with a workload that comes from elsewhere. Calls `then` with the result once it is printed.
+pub(crate) fn execute_loaded(
+    args: &RunArgs,
+    global: &GlobalArgs,
+    color: bool,
+    loaded: impl FnOnce() -> Result<Loaded, Failure>,
+    then: impl FnOnce(&RunResult) -> Result<(), Failure>,
+) -> Result<Exit, Failure> {
     // Available only while the process has a single thread.
     let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
     args.output.check()?;
@@ -49,7 +60,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         target,
         target_args,
         triggers,
-    } = load_any(args)?;
+    } = loaded()?;
     if args.confined {
         confine::check(&target, &args.allow_root)?;
     }
@@ -106,6 +117,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         let options = text_options(color, args.output.explain);
         print_result(&done.result, args.output.output, options)?;
     }
+    then(&done.result)?;
     if args.confined {
         // For the pages of the controller that started this run. Without it they lack figures; the run is what it is.
         if let Err(e) = outcome::write(&done.out, &done.result) {

@@ -10,6 +10,7 @@
 //!       │                  └ objects::Population: size and popularity rank of every object
 //!       ├─ named::NamedGen ── (worker, turn) ──────────────────────────────> Op, exact names
 //!       ├─ ranks::RankGen ── (rank, step, entry) ──────────────────────────> Op, paths
+//!       ├─ checkpoint::CheckpointGen ── (rank, turn) ──────────────────────> Op, names of a checkpoint
 //!       ├─ jobs::JobGen ── (job, stage, position) ─────────────────────> Op
 //!       ├─ names::KeyNames ───────────────────────────────────────────> key text
 //!       └─ think::ThinkTime (worker, iteration) ──────────────────────> pause
@@ -23,6 +24,7 @@
 
 mod alias;
 pub mod arrivals;
+pub mod checkpoint;
 pub mod elementary;
 pub mod fingerprint;
 pub mod jobs;

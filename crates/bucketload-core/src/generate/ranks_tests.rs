@@ -222,6 +222,7 @@ fn ranks_search_about_equally_many_files() {
         bytes: Some(3901),
         within: None,
         workbench: false,
+        searchers: 0,
     };
     let list = vec![entry(OpClass::List, 0, None)];
     for ranks in [2, 4, 7] {

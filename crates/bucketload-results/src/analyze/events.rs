@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bucketload_core::oracle::OracleSummary;
+use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
 
@@ -22,6 +23,7 @@ pub(super) struct EventSummary {
     pub(super) rounds: Vec<Round>,
     pub(super) streams: BTreeMap<u16, Vec<StreamSum>>,
     pub(super) rows: BTreeMap<u16, PhaseRows>,
+    pub(super) ranks: BTreeMap<u16, PhaseRanks>,
 }
 
 impl EventSummary {
@@ -47,8 +49,11 @@ impl EventSummary {
                 Event::Warning { message } => summary.warnings.push(message),
                 Event::Round(round) => summary.rounds.push(round),
                 Event::Oracle(oracle) => summary.oracle = Some(oracle),
-                // Findings have their own file; ranks go into the benchmark's own tables.
-                Event::Finding(_) | Event::Ranks(_) => {}
+                // Findings have their own file.
+                Event::Finding(_) => {}
+                Event::Ranks(ranks) => {
+                    summary.ranks.entry(ranks.phase).or_default().merge(ranks);
+                }
                 Event::Rows(rows) => summary.rows.entry(rows.phase).or_default().merge(rows),
                 Event::Streams { phase, streams } => {
                     summary.streams.entry(phase).or_default().extend(streams);

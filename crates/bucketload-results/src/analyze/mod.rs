@@ -49,8 +49,8 @@ use self::scan::PhaseScan;
 use self::window::Marks;
 use crate::error::ResultsError;
 use crate::result::{
-    Latency, OracleResult, Ossperf, PhaseResult, RoundsResult, RunResult, SCHEMA, SteadySeries,
-    Summary, Window,
+    CheckpointResult, Latency, OracleResult, Ossperf, PhaseResult, RoundsResult, RunResult, SCHEMA,
+    SteadySeries, Summary, Window,
 };
 use crate::rundir::{Manifest, RunDir, Status};
 use crate::units;
@@ -155,6 +155,9 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         io500: None,
         rounds: RoundsResult::new(&summary.rounds),
         drill,
+        checkpoint: CheckpointResult::of(&manifest.plan, &summary.ranks, |phase| {
+            summary.marks.get(&phase)?.started_ns
+        }),
         damage,
     };
     let tallies = gathered

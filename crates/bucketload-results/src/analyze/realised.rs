@@ -35,7 +35,8 @@ pub(crate) fn work(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<
     // A trace brings its own operations. Draws on named objects or by ranks have no sequence number among
     // all operations of the work.
     let traced = model.replay().is_some() || model.kvcache().is_some();
-    if traced || model.named().is_some() || model.ranks().is_some() {
+    let by_ranks = model.ranks().is_some() || model.checkpoint().is_some();
+    if traced || model.named().is_some() || by_ranks {
         return Vec::new();
     }
     let Ok(generator) = OpGen::new(plan, phase, work) else {

@@ -6,6 +6,7 @@
 //! performs I/O.
 
 pub(crate) mod accounting;
+pub(crate) mod checkpoint;
 pub(crate) mod comparison;
 mod csv;
 mod detail;

@@ -74,6 +74,9 @@ fn write(out: &mut String, result: &RunResult, on: TextOptions) -> std::fmt::Res
     if let Some(rounds) = &result.rounds {
         super::rounds::write(out, rounds)?;
     }
+    if let Some(checkpoint) = &result.checkpoint {
+        super::checkpoint::write(out, checkpoint, on)?;
+    }
     if let Some(oracle) = &result.oracle {
         super::oracle::write(out, oracle, on.colour)?;
     }

@@ -60,6 +60,9 @@ pub fn page(result: &RunResult) -> Page {
         .extend(result.ossperf.as_ref().map(ossperf::section));
     page.sections
         .extend(result.drill.as_ref().map(drill::section));
+    let checkpoint = result.checkpoint.as_ref();
+    page.sections
+        .extend(checkpoint.map(crate::output::checkpoint::section));
     page.sections.extend(questions::sections(result));
     let several = result.measured().count() >= notes::SEVERAL;
     let notes = several.then(|| notes::gather(&mut page)).flatten();

@@ -11,6 +11,7 @@
 
 pub mod accounting;
 pub mod balance;
+pub mod checkpoint;
 pub mod figure;
 pub mod latency;
 pub mod metric;
@@ -40,6 +41,7 @@ pub use ossperf::{Ossperf, OssperfStep};
 
 pub use accounting::{Backlog, Bandwidth, Gate, PopularityId, SizeClass, Streams};
 pub use balance::{EndpointBalance, EndpointResult, NodeBalance, NodeResult};
+pub use checkpoint::CheckpointResult;
 pub use figure::Computed;
 pub use latency::{Cdf, Latency, Percentile};
 pub use model::{
@@ -96,6 +98,9 @@ pub struct RunResult {
     /// What users noticed while something was broken; only for drills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drill: Option<DrillResult>,
+    /// Times of checkpoints; only for workloads that consist of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointResult>,
     /// Unreadable parts of the run directory.
     pub damage: Damage,
 }

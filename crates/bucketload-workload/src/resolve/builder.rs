@@ -46,6 +46,10 @@ impl PlanBuilder<'_> {
         spec: &WorkloadSpec,
         context: &ResolveContext,
     ) -> Plan {
+        let name = spec.name.clone().unwrap_or_else(|| file_stem(file));
+        if let Some(checkpoint) = &spec.checkpoint {
+            return self.checkpoint_plan(&name, profile, spec, checkpoint, context);
+        }
         let timeout_ns = spec.timeout.map_or(defaults::TIMEOUT_NS, |t| t.0);
         if timeout_ns == 0 {
             self.error(
@@ -90,7 +94,7 @@ impl PlanBuilder<'_> {
             phases.push(phase("cleanup", PhaseKind::Cleanup));
         }
         let plan = Plan {
-            workload: spec.name.clone().unwrap_or_else(|| file_stem(file)),
+            workload: name,
             profile: profile.to_owned(),
             compat: spec.compat.clone().unwrap_or_default(),
             seed: spec.seed.unwrap_or(defaults::SEED),
@@ -128,7 +132,7 @@ impl PlanBuilder<'_> {
         }
     }
 
-    fn retry(&mut self, spec: &WorkloadSpec) -> RetryPlan {
+    pub(super) fn retry(&mut self, spec: &WorkloadSpec) -> RetryPlan {
         let retry = spec.retry.clone().unwrap_or_default();
         let backoff_ns = retry.backoff.map_or(defaults::BACKOFF_NS, |t| t.0);
         let plan = RetryPlan {

@@ -88,6 +88,16 @@ impl Override {
         }
     }
 
+    /// A setting given by the flag `flag`, which messages show.
+    #[must_use]
+    pub fn typed(field: Field, value: &str, flag: &str) -> Self {
+        Self {
+            field,
+            value: value.to_owned(),
+            flag: flag.into(),
+        }
+    }
+
     /// A setting written as `PATH=VALUE`, such as `phases.run.duration=30s`.
     ///
     /// # Errors

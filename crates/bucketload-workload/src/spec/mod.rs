@@ -7,6 +7,7 @@
 //! reports all of them.
 
 mod builtin;
+mod checkpoint;
 pub(crate) mod decode;
 mod drill;
 mod error;
@@ -22,6 +23,10 @@ pub(crate) mod suggest;
 mod tables;
 
 pub use builtin::{BUILTIN_DRILLS, BUILTIN_WORKLOADS};
+pub use checkpoint::{
+    CheckpointPhase, CheckpointSpec, ExtensionSpec, FractionSpec, LanguageModelSpec, LatestSpec,
+    ModelSpec, fraction, known_models, language_models,
+};
 pub use drill::{ByteRate, DirectionName, DrillSpec, FaultName, FaultSpec};
 pub use error::{Problem, SpecError};
 pub use file::WorkloadFile;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use super::checkpoint::CheckpointSpec;
 use super::decode::{Cx, Decode, Fields, decode_variants, spec_table};
 use super::drill::{DrillSpec, FaultSpec};
 use super::jobs::{FactorSpec, JobsSpec, ModelName};
@@ -62,6 +63,8 @@ spec_table! {
         pub drill: Option<DrillSpec>,
         /// What breaks during a drill.
         pub fault: Option<Vec<FaultSpec>>,
+        /// Checkpoints of a language model, in place of key sets and phases.
+        pub checkpoint: Option<CheckpointSpec>,
     }
 }
 

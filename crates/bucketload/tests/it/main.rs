@@ -5,6 +5,7 @@ mod bugs;
 mod bundle;
 mod bundle_kinds;
 mod calibration;
+mod checkpoint;
 mod cleanup;
 mod common;
 mod compare;

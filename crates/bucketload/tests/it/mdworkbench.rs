@@ -201,6 +201,8 @@ fn a_missing_directory_is_created_by_precreation_alone() {
     assert!(!dir.path().join("a").exists());
     run(dir.path(), &target).expect(0, &[]);
     assert!(dir.path().join("a/b").is_dir());
+}
+
 #[test]
 fn ranks_on_files_make_plain_calls_in_a_directory_per_set() {
     let (dir, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -64,6 +64,11 @@ const VERBS: &[(&str, &str, How)] = &[
     ("md-workbench", "", Measures("Total runtime")),
     ("kvcache", "--trace prompts.jsonl", Ends(0, "blocks hit")),
     (
+        "checkpoint",
+        "--count 1 --pause 0s --scale 1/100000",
+        Measures("from barrier to last byte"),
+    ),
+    (
         "study",
         "tiny.toml",
         Ends(0, "bucketload-studies/tiny/report.html"),

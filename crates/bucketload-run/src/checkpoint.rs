@@ -1,0 +1,89 @@
+//! Checkpoints: the ranks of a training job, each with one or more workers.
+//!
+//! ```text
+//!  rank 0 ┬ worker 0 ─ range 0 ─ range 2 ─ range 3 ─ …     a rank's workers take its next operation in turn
+//!         └ worker 1 ─ range 1 ───────── range 4 ─ …
+//!  rank 1 ┬ …
+//! ```
+//!
+//! All workers of a rank belong to one process, and neighbouring ranks too, as the processes of a job do on its hosts.
+//! Operations take the same path as in any closed loop ([`crate::closed`]).
+
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bucketload_core::generate::checkpoint::CheckpointGen;
+use bucketload_core::op::Op;
+use bucketload_core::plan::Model as _;
+
+use crate::due::{DueOp, OpEnd};
+use crate::ranks::RankRecord;
+
+/// The work of all ranks of this process.
+pub(crate) struct CheckpointWork {
+    pub(crate) ops: CheckpointGen,
+    /// The ranks of this process.
+    ranks: Range<u32>,
+    /// The next operation of each of them.
+    next: Vec<AtomicU64>,
+}
+
+impl CheckpointWork {
+    /// The work of agent `agent` of `agents`.
+    pub(crate) fn new(ops: CheckpointGen, (agent, agents): (u32, u32)) -> Self {
+        let all = u64::from(ops.plan().active());
+        let first = |agent: u32| (all * u64::from(agent) / u64::from(agents.max(1))) as u32;
+        let ranks = first(agent)..first(agent + 1);
+        Self {
+            next: ranks.clone().map(|_| AtomicU64::new(0)).collect(),
+            ranks,
+            ops,
+        }
+    }
+
+    /// Workers of each rank.
+    fn lanes(&self) -> u32 {
+        let plan = self.ops.plan();
+        plan.max_sessions() / plan.active().max(1)
+    }
+
+    /// The workers of this process, by their numbers over all processes: those of a rank follow each other.
+    pub(crate) fn crew(&self) -> Range<u32> {
+        self.ranks.start * self.lanes()..self.ranks.end * self.lanes()
+    }
+}
+
+/// A worker's part in the work of its rank.
+pub(crate) struct CheckpointTurns {
+    rank: u32,
+    record: Rc<RankRecord>,
+}
+
+impl CheckpointTurns {
+    /// Worker number `worker` before its first operation.
+    pub(crate) fn new(work: &CheckpointWork, worker: u32) -> Self {
+        let rank = worker / work.lanes().max(1);
+        Self {
+            rank,
+            record: Rc::new(RankRecord::new(rank)),
+        }
+    }
+
+    /// What the worker has done, which it keeps updating.
+    pub(crate) fn record(&self) -> Rc<RankRecord> {
+        Rc::clone(&self.record)
+    }
+
+    /// The rank's next operation.
+    pub(crate) fn next(&self, work: &CheckpointWork) -> Option<Op> {
+        let next = &work.next[(self.rank - work.ranks.start) as usize];
+        work.ops.op(self.rank, next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// An operation of the worker has ended.
+    pub(crate) fn ended(&self, due_op: &DueOp, end: &OpEnd) {
+        let failed = self.record.count(due_op, end);
+        self.record.step(!failed);
+    }
+}

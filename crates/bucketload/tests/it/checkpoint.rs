@@ -1,0 +1,267 @@
+//! Checkpoints from the user's view: what is written is what the plan says, on one host or on eight, and a rank that
+//! does not finish is named.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::common::agents::{Agent, agents_of, background, end_of, wait_for};
+use crate::common::{Outcome, Serve, bucketload, call, operations};
+
+const TOKEN: &str = "a-token-of-the-tests-0003";
+
+fn run(dir: &Path, args: &str) -> Outcome {
+    let words: Vec<&str> = std::iter::once("checkpoint")
+        .chain(args.split_whitespace())
+        .collect();
+    call(&mut bucketload(dir, &words))
+}
+
+/// Names, below the folder of the checkpoint, and sizes that `--plan` prints.
+fn planned(dir: &Path, flags: &str) -> BTreeMap<String, u64> {
+    let plan = run(dir, &format!("{flags} --plan --output json")).json();
+    let ranks = plan["ranks"].as_array().unwrap().iter();
+    let objects = ranks.flat_map(|rank| rank["objects"].as_array().unwrap());
+    let all: BTreeMap<String, u64> = objects
+        .map(|o| {
+            let name = o["name"].as_str().unwrap().to_owned();
+            (name, o["bytes"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(all.len() as u64, plan["objects"].as_u64().unwrap());
+    assert_eq!(
+        all.values().sum::<u64>(),
+        plan["bytes"].as_u64().unwrap(),
+        "{flags}"
+    );
+    all
+}
+
+/// Files below `dir`, with their sizes, by the part of their path after `folder`.
+fn listed(dir: &Path, folder: &str) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let entry = entry.unwrap();
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if let Some((_, name)) = path.to_str().unwrap().split_once(folder) {
+                found.insert(name.to_owned(), entry.metadata().unwrap().len());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn what_a_scaled_run_leaves_is_its_plan() {
+    let dir = tempfile::tempdir().unwrap();
+    for (model, more, objects) in [
+        ("--model llama3-8b --scale 1/100000", "", 16),
+        (
+            "--model llama3-405b --subset 20 --scale 1/1000000 --extension pts3",
+            " --rank-shift 3 --latest",
+            8 * 6 + 8 * 5 + 4 * 5,
+        ),
+    ] {
+        let plan = planned(dir.path(), model);
+        assert_eq!(plan.len(), objects, "{model}");
+        for target in ["serve", "file"] {
+            let place = dir.path().join(format!("{target}-{objects}"));
+            fs::create_dir(&place).unwrap();
+            let line = format!(
+                "{model}{more} --count 2 --pause 0s --range-size 4KiB --keep --target {target}://{} --out {target}{objects}",
+                place.display()
+            );
+            let outcome = run(dir.path(), &line);
+            outcome.expect(0, &[]);
+            assert!(outcome.stdout.contains("2 of 2"), "{}", outcome.stdout);
+            for step in [1, 2] {
+                let folder = format!("/checkpoint/global_epoch1_step{step}/");
+                assert_eq!(listed(&place, &folder), plan, "{line}");
+            }
+            let markers = listed(&place, "/checkpoint/latest").len();
+            assert_eq!(markers, usize::from(!more.is_empty()));
+        }
+    }
+}
+
+/// Phase, class, key, bytes of every operation, whoever performed it.
+fn performed(out: &Path) -> Vec<String> {
+    let all = operations(out).into_iter();
+    let mut all: Vec<String> = all.map(|(what, _)| format!("{what:?}")).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn eight_agents_write_what_eight_ranks_should() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--store", "memory"]);
+    let line = format!(
+        "--scale 1/200000 --count 2 --pause 0s --range-size 16KiB --rank-shift 1 --op-log=csv.zst --target s3://bench/x \
+         --create-bucket --endpoint-url {}",
+        server.url()
+    );
+    run(dir.path(), &format!("{line} --out one")).expect(0, &[]);
+    let several = run(dir.path(), &format!("{line} --out eight --launch local:8"));
+    several.expect(0, &[]);
+    let (one, eight) = (
+        performed(&dir.path().join("one")),
+        performed(&dir.path().join("eight")),
+    );
+    assert!(one.len() > 2 * (16 + 16), "{}", one.len());
+    assert_eq!(one, eight);
+    for agent in agents_of(&dir.path().join("eight")).unwrap().agents {
+        assert!(agent.totals.ok > 0, "{agent:?}");
+    }
+    // A verified read of what another rank wrote, by both definitions.
+    let result = run(dir.path(), &format!("{line} --out json --output json")).json();
+    let checkpoint = &result["checkpoint"];
+    assert_eq!(checkpoint["read"]["complete"], 2);
+    for direction in ["write", "read"] {
+        let at = |figure: &str| checkpoint[direction][figure][0].as_f64().unwrap();
+        assert!(at("seconds") > 0.0 && at("seconds") >= at("dlio_seconds"));
+        assert!(at("gib_per_s") <= at("dlio_gib_per_s"));
+    }
+}
+
+#[test]
+fn a_rank_whose_process_is_killed_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--fault", "delay,ms=8000,op=put,contains=optim"]);
+    let agents = ["first", "second"].map(|name| Agent::start(dir.path(), name, Some(TOKEN)));
+    let line = format!(
+        "checkpoint --scale 1/200000 --count 1 --pause 0s --phase write --out out --create-bucket --target s3://store/x \
+         --endpoint-url {} --agents {},{}",
+        server.url(),
+        agents[0].address,
+        agents[1].address
+    );
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let mut command = bucketload(dir.path(), &words);
+    let running = background(command.env("BUCKETLOAD_AGENT_TOKEN", TOKEN));
+    wait_for("intervals of both agents", || {
+        let known = agents_of(&dir.path().join("out"))?.agents;
+        let begun = known.iter().all(|agent| agent.last_interval.is_some());
+        begun.then_some(())
+    });
+    let [_first, mut second] = agents;
+    second.child.kill().unwrap();
+    let outcome = end_of(running);
+    outcome.expect(4, &["agent 1", "lost"]);
+    for rank in 4..8 {
+        let row = format!("write-1     {rank}");
+        let line = outcome.stdout.lines().find(|line| line.contains(&row));
+        let line = line.unwrap_or_else(|| panic!("{row}: {}", outcome.stdout));
+        assert!(line.contains("its process was lost"), "{line}");
+    }
+}
+
+#[test]
+fn a_rank_whose_write_fails_is_named_and_enters_no_mean() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&[
+        "--fault",
+        "status=500,op=put,count=1,contains=step2/zero_pp_rank_5_",
+    ]);
+    let line = format!(
+        "--scale 1/200000 --count 2 --pause 0s --phase write --out out --create-bucket --target s3://store/x --endpoint-url {}",
+        server.url()
+    );
+    let outcome = run(dir.path(), &line);
+    outcome.expect(1, &[]);
+    for words in [
+        "NO: 1 rank",
+        "1 of 2",
+        "1 operations failed",
+        "write-2     5",
+    ] {
+        assert!(
+            outcome.stdout.contains(words),
+            "{words}: {}",
+            outcome.stdout
+        );
+    }
+}
+
+#[test]
+fn a_workload_file_from_the_flags_measures_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(
+        dir.path().join("mine.toml"),
+        "[mine]\nlayers = 3\nhidden = 64\nffn = 128\nheads = 4\nvocabulary = 999\npipeline = 3\ndata = 2\nzero = 1\n",
+    )
+    .unwrap();
+    let flags = "--models mine.toml --model mine --count 1 --pause 0s --interval 10m";
+    run(dir.path(), &format!("{flags} --write-workload w.toml")).expect(0, &[]);
+    let hash = |args: &[&str]| {
+        let outcome = call(&mut bucketload(dir.path(), args));
+        outcome.expect(0, &[]);
+        outcome.json()["scenario_hash"].clone()
+    };
+    let line = format!("checkpoint {flags} --dry-run --output json");
+    let flagged: Vec<&str> = line.split_whitespace().collect();
+    let filed = ["run", "w.toml", "--dry-run", "--output", "json"];
+    assert_eq!(hash(&flagged), hash(&filed));
+    // Embedding, three layers, output and norm on data rank 0, and six optimizers.
+    assert_eq!(planned(dir.path(), flags).len(), 6 + 6);
+}
+
+#[test]
+fn mistakes_name_their_place_and_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(
+        dir.path().join("bad.toml"),
+        "[bad]\nlayers = 3\nhidden = 64\nffn = 128\nheads = 100\ndata = 2\nzero = 1\n",
+    )
+    .unwrap();
+    for (flags, words) in [
+        (
+            "--model llama3-8",
+            &["did you mean llama3-8b?", "--models FILE"][..],
+        ),
+        ("--scale 0", &["--scale 0", "1/1000"]),
+        ("--scale 2", &["at most 1"]),
+        ("--count 0", &["--count 0"]),
+        ("--subset 9", &["--subset 9", "1 to 8"]),
+        (
+            "--rank-shift 8",
+            &["--rank-shift 8", "less than the number of ranks"],
+        ),
+        (
+            "--ranks 12 --model llama3-70b",
+            &["--ranks 12", "multiple of 8"],
+        ),
+        ("--part-size 1MiB", &["--part-size 1MiB", "5MiB"]),
+        (
+            "--scale 1 --target mem:",
+            &["--scale 1", "keeps objects in memory"],
+        ),
+        (
+            "--models bad.toml --model bad",
+            &["bad.toml:5", "bad.heads", "100 heads are more"],
+        ),
+    ] {
+        let plan = if flags.contains("mem:") {
+            ""
+        } else {
+            " --plan"
+        };
+        run(dir.path(), &format!("{flags}{plan}")).expect(2, words);
+    }
+    // 1 TB for one rank, in parts of which S3 would need more than it allows.
+    let text = "[checkpoint]\nmodel = { layers = 80, hidden = 16384, ffn = 65536, heads = 64, data = 1, zero = 1 }\n\
+                part-size = \"32MiB\"\n";
+    fs::write(dir.path().join("parts.toml"), text).unwrap();
+    call(&mut bucketload(
+        dir.path(),
+        &["run", "parts.toml", "--dry-run", "--target", "null:"],
+    ))
+    .expect(
+        2,
+        &["parts.toml:3", "S3 allows 10000", "use parts of at least"],
+    );
+}
