@@ -66,7 +66,8 @@ impl Candidate {
         })
     }
 
-    fn command(&self, out: &str, server: &Serve) -> Result<Command> {
+    /// The command of the program; ours writes its run directory to `out`.
+    pub(super) fn command(&self, out: &str, server: &Serve) -> Result<Command> {
         // A paused program must not count its requests as late.
         let ours = |program: &dyn Fn(&str) -> Result<Command>, args: &str| {
             let mut command = program(&format!(

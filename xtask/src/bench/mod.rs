@@ -6,10 +6,12 @@
 //! than 0.8 of its core in a slice, the server or the scheduler was the limit and all figures are too high, so the
 //! pair is repeated.
 
+mod apps;
 mod candidate;
 mod drivers;
 pub(crate) mod gateway;
 mod libs3;
+mod peers;
 mod posix;
 mod rows;
 mod slices;
@@ -28,13 +30,16 @@ const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
 /// `--repetitions N` sets the pairs of slices (default 100), `--write` puts the table into `docs/performance.md`,
 /// `--before PROGRAM` compares with another build of ours instead. The word `engines` adds the rows against other
 /// clients. As the first word, `drivers` compares the native drivers with the S3 driver, `posix` files with fio,
-/// `gateway` the access paths to a directory, and `libs3` the libs3 library with files.
+/// `gateway` the access paths to a directory, `libs3` the libs3 library with files, `peers` the whole program with
+/// other load generators, and `apps` applications under the libs3 library with files.
 pub(crate) fn main(args: &[String]) -> Result {
     match args.first().map(String::as_str) {
         Some("drivers") => return drivers::main(args),
         Some("posix") => return posix::main(&args[1..]),
         Some("gateway") => return gateway::main(&args[1..]),
         Some("libs3") => return libs3::main(&args[1..]),
+        Some("apps") => return apps::main(&args[1..]),
+        Some("peers") => return peers::main(&args[1..]),
         _ => {}
     }
     need_programs(&[

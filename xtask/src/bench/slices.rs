@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::sockets::{Counter, Sockets};
 use crate::files;
+use crate::process::status_bytes;
 use crate::sh::{Result, show};
 
 /// Length of a slice.
@@ -148,6 +149,18 @@ impl Sliced {
         let ended = self.child.wait();
         ended.map_err(|e| format!("{}: {e}", self.shown))?;
         Ok((text, moved))
+    }
+
+    /// What the sockets that were open at the first slice have carried.
+    pub(super) fn traffic(&self, counter: Counter) -> u64 {
+        self.sockets
+            .as_ref()
+            .map_or(0, |sockets| sockets.sum(counter))
+    }
+
+    /// The most memory that the program has had resident so far, in bytes; `None` once it has ended.
+    pub(super) fn peak_bytes(&self) -> Option<u64> {
+        status_bytes(self.child.id(), "VmHWM")
     }
 
     fn signal(&self, signal: i32) -> Result {

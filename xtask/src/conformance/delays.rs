@@ -98,7 +98,7 @@ const LAWS: [Law; 3] = [
 ];
 
 /// Distribution function of a log-normal distribution with this mean and coefficient of variation.
-fn lognormal(x: f64, mean: f64, cv: f64) -> f64 {
+pub(crate) fn lognormal(x: f64, mean: f64, cv: f64) -> f64 {
     let variance = (1.0 + cv * cv).ln();
     normal((x.ln() - mean.ln() + variance / 2.0) / variance.sqrt())
 }
@@ -211,7 +211,7 @@ fn compare(dir: &TempDir, name: &str, law: &Law, floor: &Measured) -> Result<Tim
 }
 
 /// An answer in the fault log, nanoseconds since the server started.
-struct Answer {
+pub(crate) struct Answer {
     ready_ns: u64,
     due_ns: u64,
     released_ns: u64,
@@ -219,19 +219,19 @@ struct Answer {
 
 impl Answer {
     /// The intended delay, before timers were late, in seconds.
-    fn drawn_s(&self) -> f64 {
+    pub(crate) fn drawn_s(&self) -> f64 {
         self.due_ns.saturating_sub(self.ready_ns) as f64 / 1e9
     }
 
     /// The actual delay, in seconds.
-    fn held_s(&self) -> f64 {
+    pub(crate) fn held_s(&self) -> f64 {
         self.released_ns.saturating_sub(self.ready_ns) as f64 / 1e9
     }
 }
 
 /// The answers in a fault log, without those for the run's ownership marker, which is read before and after the
 /// measurement.
-fn answers(log: &str) -> Result<Vec<Answer>> {
+pub(crate) fn answers(log: &str) -> Result<Vec<Answer>> {
     log.lines()
         .skip(1)
         .filter(|line| !line.ends_with(MARKER))

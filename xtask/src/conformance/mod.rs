@@ -11,7 +11,7 @@ mod clients;
 mod compare;
 mod console;
 mod cosbench;
-mod delays;
+pub(crate) mod delays;
 mod devtools;
 mod doctor;
 mod engines;
