@@ -22,4 +22,6 @@ crate::plan::model::models! { $
     named: Named(NamedPlan),
     /// Workers that go through the same steps at the same time.
     ranks: Ranks(RanksPlan),
+    /// Accelerators that compute on the batches that their readers fetch, and wait for one another after each.
+    train: Train(TrainPlan),
 }

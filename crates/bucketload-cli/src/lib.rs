@@ -155,6 +155,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::StudyGrid(args) => commands::grid::execute(args, &cli.global),
         Command::Io500(args) => commands::io500::execute(args, &cli.global),
         Command::MdWorkbench(args) => commands::mdworkbench::execute(args, &cli.global),
+        Command::Train(args) => commands::train::execute(args, &cli.global, color),
         Command::Init(args) => commands::init::execute(args),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),

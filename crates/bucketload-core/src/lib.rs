@@ -34,6 +34,7 @@ pub mod stats;
 pub mod tally;
 pub mod trace;
 pub mod trail;
+pub mod train;
 pub mod units;
 pub mod verdict;
 pub mod wakeup;

@@ -24,6 +24,7 @@ use crate::options::RunOptions;
 use crate::ownership::{in_workload_buckets, prefix_in_workload_buckets};
 use crate::partition::Partition;
 use crate::ranks::RankWork;
+use crate::train::TrainWork;
 
 /// Longest key that S3 allows, bytes.
 const LONGEST_KEY: usize = 1024;
@@ -58,6 +59,7 @@ pub(crate) struct Generators {
     pub(crate) ops: Ops,
     pub(crate) schedule: Option<Schedule>,
     pub(crate) think: Option<ThinkTime>,
+    pub(crate) train: Option<TrainWork>,
 }
 
 impl From<Ops> for Generators {
@@ -67,6 +69,7 @@ impl From<Ops> for Generators {
             ops,
             schedule: None,
             think: None,
+            train: None,
         }
     }
 }
@@ -111,6 +114,7 @@ pub(crate) struct Source {
     ops: Ops,
     schedule: Option<Schedule>,
     think: Option<ThinkTime>,
+    train: Option<TrainWork>,
     names: Vec<KeyNames>,
     mix: Vec<MixEntry>,
 }
@@ -166,6 +170,7 @@ impl Source {
             ops: made.ops,
             schedule: made.schedule,
             think: made.think,
+            train: made.train,
             names,
             mix: work_plan.mix.clone(),
         })
@@ -299,6 +304,11 @@ impl Source {
             Ops::Named(named) => Some(named),
             _ => None,
         }
+    }
+
+    /// What the accelerators of a training share, if this is one.
+    pub(crate) const fn train(&self) -> Option<&TrainWork> {
+        self.train.as_ref()
     }
 
     /// The pause of worker `worker` (over all agents) after its `iteration`-th operation.

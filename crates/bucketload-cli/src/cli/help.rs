@@ -13,7 +13,7 @@ use super::{Cli, EXAMPLES};
 use crate::exit::Failure;
 
 /// The topics of `bucketload help`: name, what it is about, commands.
-const TOPICS: [(&str, &str, &[&str]); 8] = [
+const TOPICS: [(&str, &str, &[&str]); 9] = [
     (
         "measure",
         "Measure a store: one workload, its limits, a whole study",
@@ -42,6 +42,7 @@ const TOPICS: [(&str, &str, &[&str]); 8] = [
         "Measure high-performance storage: files, objects, libs3",
         &["io500", "md-workbench", "s3-hpc", "study-grid"],
     ),
+    ("ai", "Measure storage for AI: training", &["train"]),
     (
         "replay",
         "Use recorded requests and COSBench workloads",

@@ -14,6 +14,7 @@
 //!                  ├─ study    StudyArgs: a matrix of runs; list, show, report
 //!                  ├─ io500    Io500Args: IO500's configuration and ours
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
+//!                  ├─ train    TrainArgs: a model of training and its accelerators
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ bundle, verify-bundle  a directory as one file, and its verification
 //!                  ├─ serve    ServeArgs
@@ -56,6 +57,7 @@ pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod target;
 pub(crate) mod trace;
+pub(crate) mod train;
 pub(crate) mod values;
 pub(crate) mod variables;
 pub(crate) mod workload;
@@ -87,6 +89,7 @@ use run::RunArgs;
 use serve::ServeArgs;
 use study::StudyArgs;
 use sweep::SweepArgs;
+use train::TrainArgs;
 
 /// Exit codes, for help texts.
 const EXIT_CODES: &str = "\
@@ -204,6 +207,7 @@ pub(crate) enum Command {
     #[command(name = "io500")]
     Io500(Box<Io500Args>),
     MdWorkbench(Box<WorkbenchArgs>),
+    Train(Box<TrainArgs>),
     Init(Box<InitArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),

@@ -32,6 +32,25 @@ use crate::{setup, signals};
 
 /// Runs, analyses and prints.
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
+    carry_out(args, None, global, color)
+}
+
+/// As [`execute`], with the workload `file` that another command made.
+pub(crate) fn execute_file(
+    args: &RunArgs,
+    file: WorkloadFile,
+    global: &GlobalArgs,
+    color: bool,
+) -> Result<Exit, Failure> {
+    carry_out(args, Some(file), global, color)
+}
+
+fn carry_out(
+    args: &RunArgs,
+    file: Option<WorkloadFile>,
+    global: &GlobalArgs,
+    color: bool,
+) -> Result<Exit, Failure> {
     // Available only while the process has a single thread.
     let local = time::UtcOffset::current_local_offset().unwrap_or(time::UtcOffset::UTC);
     args.output.check()?;
@@ -49,7 +68,7 @@ pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Resul
         target,
         target_args,
         triggers,
-    } = load_any(args)?;
+    } = load_any(args, file)?;
     if args.confined {
         confine::check(&target, &args.allow_root)?;
     }
@@ -163,8 +182,8 @@ fn ossperf_line(
 }
 
 /// The workload of the command line, in either language.
-fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
-    if cosbench::is_workload(&args.workload) {
+fn load_any(args: &RunArgs, made: Option<WorkloadFile>) -> Result<Loaded, Failure> {
+    if made.is_none() && cosbench::is_workload(&args.workload) {
         return cosbench::load(
             &args.workload,
             &args.cosbench,
@@ -184,7 +203,8 @@ fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
     }
     let mut workload_args = args.workload_args.clone();
     workload_args.keep |= args.data.keeps();
-    let (resolved, file, target) = resolve_workload(&args.workload, &args.target, &workload_args)?;
+    let file = made.map_or_else(|| load(&args.workload), Ok)?;
+    let (resolved, file, target) = resolve_file(file, &args.target, &workload_args)?;
     let target_args = flags_of(&args.target, file.spec().target.as_ref())?;
     Ok(Loaded {
         resolved,
@@ -201,7 +221,14 @@ pub(crate) fn resolve_workload(
     target_args: &TargetArgs,
     workload_args: &WorkloadArgs,
 ) -> Result<(Resolved, WorkloadFile, Target), Failure> {
-    let file = load(name)?;
+    resolve_file(load(name)?, target_args, workload_args)
+}
+
+fn resolve_file(
+    file: WorkloadFile,
+    target_args: &TargetArgs,
+    workload_args: &WorkloadArgs,
+) -> Result<(Resolved, WorkloadFile, Target), Failure> {
     let target = target_of(target_args, file.spec().target.as_ref())?;
     let overrides = workload_args.overrides().or_usage()?;
     let resolved = resolve(&file, &overrides, &target.resolve_context()).or_usage()?;

@@ -10,6 +10,7 @@
 //!       │                  └ objects::Population: size and popularity rank of every object
 //!       ├─ named::NamedGen ── (worker, turn) ──────────────────────────────> Op, exact names
 //!       ├─ ranks::RankGen ── (rank, step, entry) ──────────────────────────> Op, paths
+//!       ├─ train::TrainGen ── (epoch, accelerator, reader) ────────────────> objects and ranges
 //!       ├─ jobs::JobGen ── (job, stage, position) ─────────────────────> Op
 //!       ├─ names::KeyNames ───────────────────────────────────────────> key text
 //!       └─ think::ThinkTime (worker, iteration) ──────────────────────> pause
@@ -38,6 +39,7 @@ pub mod ranks;
 pub mod rng;
 pub mod sizes;
 pub mod think;
+pub mod train;
 
 /// An invalid parameter of a law or mix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

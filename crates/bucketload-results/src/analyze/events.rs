@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bucketload_core::oracle::OracleSummary;
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
+use bucketload_core::train::TrainEpoch;
 
 use super::window::Marks;
 use crate::result::FailureExample;
@@ -20,6 +21,7 @@ pub(super) struct EventSummary {
     pub(super) failures: Vec<FailureExample>,
     pub(super) oracle: Option<OracleSummary>,
     pub(super) rounds: Vec<Round>,
+    pub(super) epochs: Vec<TrainEpoch>,
     pub(super) streams: BTreeMap<u16, Vec<StreamSum>>,
     pub(super) rows: BTreeMap<u16, PhaseRows>,
 }
@@ -49,6 +51,7 @@ impl EventSummary {
                 Event::Oracle(oracle) => summary.oracle = Some(oracle),
                 // Findings have their own file; ranks go into the benchmark's own tables.
                 Event::Finding(_) | Event::Ranks(_) => {}
+                Event::Train(epoch) => summary.epochs.push(epoch),
                 Event::Rows(rows) => summary.rows.entry(rows.phase).or_default().merge(rows),
                 Event::Streams { phase, streams } => {
                     summary.streams.entry(phase).or_default().extend(streams);

@@ -31,6 +31,7 @@ pub(super) fn pretty<T: Serialize>(value: &T) -> String {
 /// | `io500` | the scores of IO500; only for its runs |
 /// | `ossperf` | the six steps of OSSperf; only for workloads that consist of them |
 /// | `rounds` | how soon listings were correct; only for works in rounds |
+/// | `train` | how busy accelerators were; only for phases that train |
 /// | `oracle` | work and findings of the consistency oracle, by kind; only if it judged |
 /// | `finding` | one finding of the oracle with its evidence |
 ///
@@ -65,6 +66,9 @@ pub fn jsonl(result: &RunResult) -> String {
     }
     if let Some(rounds) = &result.rounds {
         line(&mut out, "rounds", value(rounds));
+    }
+    for train in &result.train {
+        line(&mut out, "train", value(train));
     }
     if let Some(oracle) = &result.oracle {
         line(&mut out, "oracle", without(value(oracle), &["findings"]));

@@ -22,6 +22,7 @@ pub mod realised;
 pub mod rounds;
 pub mod series;
 pub mod summary;
+pub mod train;
 
 use crate::io500::ScoreTable;
 use bucketload_core::driver::DriverFacts;
@@ -50,6 +51,7 @@ pub use rounds::{RoundsResult, StepResult};
 
 pub use realised::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
 pub use summary::Summary;
+pub use train::TrainResult;
 
 pub use series::{Dispersion, HeatMap, HistBin, LatencyOverTime, Series, ThroughputDistribution};
 
@@ -90,6 +92,9 @@ pub struct RunResult {
     /// How soon listings reflected writes and deletions; only for works in rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<RoundsResult>,
+    /// How busy the store kept accelerators; only for phases that train.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub train: Vec<TrainResult>,
     /// Unreadable parts of the run directory.
     pub damage: Damage,
 }
