@@ -26,4 +26,6 @@ crate::plan::model::models! { $
     kvcache: Kvcache(KvcachePlan),
     /// All ranks of a training job write or read one checkpoint of a language model.
     checkpoint: Checkpoint(CheckpointPlan),
+    /// Accelerators that compute on the batches that their readers fetch, and wait for one another after each.
+    train: Train(TrainPlan),
 }

@@ -71,15 +71,7 @@ impl PlanBuilder<'_> {
             let message = "with a limit of 0 no listing could ever be correct";
             self.error(&format!("{path}.rounds.limit"), message, "");
         }
-        let names: Vec<&str> = keysets.iter().map(|set| set.plan.name.as_str()).collect();
-        let keyset = match &work.keyset {
-            Some(name) => names.iter().position(|known| known == name),
-            None if names.len() == 1 && self.root.find("keysets").is_some() => Some(0),
-            None => None,
-        };
-        let Some(keyset) = keyset else {
-            let remedy = format!("add `keyset`, one of {}", names.join(", "));
-            self.error(path, "the rounds need a key set to work on", remedy);
+        let Some(keyset) = self.only_keyset(path, work, keysets, "the rounds need") else {
             return (plan.into(), (Vec::new(), Vec::new()));
         };
         let entry = |class: OpClass, keys| MixEntry::new(class, keyset as u16, keys);
@@ -93,6 +85,28 @@ impl PlanBuilder<'_> {
         ];
         let paths = vec![path.to_owned(); mix.len()];
         (plan.into(), (mix, paths))
+    }
+
+    /// Index of the single key set of a work, which `keyset` names unless the workload has one only. `who` needs it,
+    /// in words.
+    pub(in crate::resolve) fn only_keyset(
+        &mut self,
+        path: &str,
+        work: &WorkSpec,
+        keysets: &[Keyset],
+        who: &str,
+    ) -> Option<usize> {
+        let names: Vec<&str> = keysets.iter().map(|set| set.plan.name.as_str()).collect();
+        let keyset = match &work.keyset {
+            Some(name) => names.iter().position(|known| known == name),
+            None if names.len() == 1 && self.root.find("keysets").is_some() => Some(0),
+            None => None,
+        };
+        if keyset.is_none() {
+            let remedy = format!("add `keyset`, one of {}", names.join(", "));
+            self.error(path, format!("{who} a key set to work on"), remedy);
+        }
+        keyset
     }
 
     /// Sets the object counts and prefixes that the rounds need in their key sets.

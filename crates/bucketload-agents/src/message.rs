@@ -189,7 +189,8 @@ pub(crate) enum ToCoordinator {
         phase: u16,
         late_ns: u64,
     },
-    /// The agent's ranks can make no further step before all agents agree; the first of them made `steps`.
+    /// The agent's ranks or accelerators can make no further step before all agents agree; the first of them made
+    /// `steps`.
     Reached {
         phase: u16,
         steps: u64,

@@ -175,6 +175,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::MdWorkbench(args) => commands::mdworkbench::execute(args, &cli.global),
         Command::Kvcache(args) => commands::kvcache::execute(args, &cli.global, color),
         Command::Checkpoint(args) => commands::checkpoint::execute(args, &cli.global, color),
+        Command::Train(args) => commands::train::execute(args, &cli.global, color),
         Command::Init(args) => commands::init::execute(args),
         Command::Workloads(_) => commands::workloads::list(),
         Command::Show(args) => commands::workloads::show(&args.name),

@@ -35,6 +35,7 @@ pub mod stats;
 pub mod tally;
 pub mod trace;
 pub mod trail;
+pub mod train;
 pub mod units;
 pub mod verdict;
 pub mod wakeup;

@@ -121,6 +121,13 @@ impl Plan {
         works.any(|work| work.model.ranks().is_some())
     }
 
+    /// Whether it trains.
+    #[must_use]
+    pub fn trains(&self) -> bool {
+        let mut works = self.phases.iter().flat_map(|phase| &phase.works);
+        works.any(|work| work.model.train().is_some())
+    }
+
     /// SHA-256 over the canonical JSON of everything that identifies what is measured, truncated to 16
     /// hexadecimal digits.
     #[must_use]
@@ -210,6 +217,28 @@ pub enum KeyNaming {
     /// Ten hexadecimal digits of a hash of the index, then the index: keys are spread evenly over the whole
     /// key range.
     Hashed,
+    /// As DLIO names files (docs/spec/ai-training.md section 3): `img_0007_of_1024.npz`.
+    DlioNpz,
+    /// The same with the ending `.tfrecord`.
+    DlioTfrecord,
+    /// The same with the ending `.jpeg`.
+    DlioJpeg,
+    /// The same with the ending `.parquet`.
+    DlioParquet,
+}
+
+impl KeyNaming {
+    /// The ending of file names that count up to the number of objects; `None` for other names.
+    #[must_use]
+    pub const fn file_ending(self) -> Option<&'static str> {
+        match self {
+            Self::Index | Self::Hashed => None,
+            Self::DlioNpz => Some("npz"),
+            Self::DlioTfrecord => Some("tfrecord"),
+            Self::DlioJpeg => Some("jpeg"),
+            Self::DlioParquet => Some("parquet"),
+        }
+    }
 }
 
 /// How sizes are assigned to the objects of a key set.

@@ -9,6 +9,7 @@ use crate::ranks::PhaseRanks;
 use crate::rows::PhaseRows;
 use crate::slowest::SlowRequest;
 use crate::tally::Interval;
+use crate::train::TrainEpoch;
 
 /// Why a phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +87,8 @@ pub enum Event {
     Rows(PhaseRows),
     /// Sums of each rank, at the end of a phase of ranks.
     Ranks(PhaseRanks),
+    /// An accelerator has gone through an epoch, or as much of it as the phase allowed.
+    Train(TrainEpoch),
     /// A finding of the consistency oracle. Only the first of each kind are reported, up to a bound per run.
     Finding(Box<Finding>),
     /// Summary of the consistency oracle, at the end of the run.

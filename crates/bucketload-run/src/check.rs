@@ -76,7 +76,7 @@ pub(crate) fn check_divisible(plan: &Plan) -> Result<(), RunError> {
 
 /// Refuses ranks spread over several processes without a [`crate::RankAgreement`].
 pub(crate) fn check_agreement(plan: &Plan, options: &RunOptions) -> Result<(), RunError> {
-    match plan.has_ranks() && options.share.of > 1 && options.agreement.is_none() {
+    match (plan.has_ranks() || plan.trains()) && options.share.of > 1 && options.agreement.is_none() {
         true => Err(RunError::Options(
             "ranks of several processes go on to the highest count of all, which needs an agreement"
                 .to_owned(),

@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use bucketload_core::driver::{AnyDriver, AnySession};
 use bucketload_core::error::{ErrorKind, OpError};
-use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS};
+use bucketload_core::generate::names::{HASH_DIGITS, INDEX_DIGITS, file_index};
 use bucketload_core::plan::{KeyNaming, KeysetPlan, PhaseKind, Plan};
 use tokio::task::JoinSet;
 
@@ -460,6 +460,9 @@ fn own_object(plan: &Plan, prefix: &str, key: &str) -> Option<(usize, u64)> {
             (true, Some((shard, index))) if digits(shard, 2) => index,
             _ => return None,
         };
+        if set.naming.file_ending().is_some() {
+            return file_index(set, index);
+        }
         let index = match (set.naming, index.split_once('-')) {
             (KeyNaming::Index, None) => index,
             (KeyNaming::Hashed, Some((hash, index))) if is_hash(hash) => index,
@@ -523,9 +526,9 @@ mod tests {
     proptest! {
         #[test]
         fn every_name_of_the_plan_belongs_to_the_run(
-            key in any::<u64>(), shards in 1u32..300, hashed in any::<bool>(),
+            key in any::<u64>(), shards in 1u32..300, naming in 0usize..3,
         ) {
-            let naming = if hashed { KeyNaming::Hashed } else { KeyNaming::Index };
+            let naming = [KeyNaming::Index, KeyNaming::Hashed, KeyNaming::DlioNpz][naming];
             let plan = plan(shards, naming);
             let names = KeyNames::new("p/", &plan.keysets[0]).unwrap();
             let mut name = String::new();

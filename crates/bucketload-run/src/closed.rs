@@ -28,7 +28,7 @@ use crate::think::ThinkTimer;
 
 /// How long a worker that never waits goes on before it yields to other tasks of the thread, nanoseconds: short
 /// enough for them not to notice, long enough to make the event loop's microsecond negligible.
-const TURN_NS: u64 = 200_000;
+pub(crate) const TURN_NS: u64 = 200_000;
 
 /// One worker's share of its work: the sequence numbers congruent to `index` modulo `of`.
 #[derive(Clone, Copy, Debug)]

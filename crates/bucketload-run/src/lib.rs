@@ -69,6 +69,7 @@ mod supervisor;
 mod think;
 mod thread;
 mod timer;
+mod train;
 mod uploads;
 mod version_table;
 mod versions;

@@ -62,7 +62,10 @@ impl RankAgreement {
 
     /// Phase `phase` began `unix_s` seconds after 1970, by a clock that all processes share.
     pub fn begins(&self, phase: u16, unix_s: i64) {
-        self.known().began_s.insert(phase, unix_s);
+        let mut known = self.known();
+        // Those of an earlier measurement of the same phase.
+        known.steps.remove(&phase);
+        known.began_s.insert(phase, unix_s);
     }
 
     /// Every rank of this process has reached its end or its stonewall in phase `phase`, the foremost after `steps`
@@ -104,8 +107,8 @@ mod tests {
         agreement.reached(3, 7);
         assert_eq!(told.load(Ordering::Relaxed), 307);
         assert_eq!(agreement.steps(3), None);
-        agreement.agree(3, 9);
         agreement.begins(3, 1_795_163_891);
+        agreement.agree(3, 9);
         assert_eq!((agreement.steps(3), agreement.steps(2)), (Some(9), None));
         assert_eq!(agreement.began_s(3), Some(1_795_163_891));
     }

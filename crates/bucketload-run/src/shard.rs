@@ -41,6 +41,7 @@ use crate::slots::Slots;
 use crate::source::{Source, body_bytes};
 use crate::startup::Startup;
 use crate::streams::{StreamClock, Streams};
+use crate::train::Accelerator;
 use crate::version_table::VersionTable;
 use crate::worker_rows::Rows;
 
@@ -114,6 +115,8 @@ pub(crate) struct Shard {
     pub(crate) streams: Option<Streams>,
     /// Figures per entry and worker, in phases with named objects.
     pub(crate) rows: Option<Rows>,
+    /// The thread's accelerators, in phases that train.
+    pub(crate) accelerators: RefCell<Vec<Rc<Accelerator>>>,
     /// What the thread's ranks have done so far.
     pub(crate) ranks: RefCell<Vec<Rc<RankRecord>>>,
     main: Notify,
@@ -147,6 +150,7 @@ impl Shard {
             byte_limit_hit: Cell::new(false),
             workers: Cell::new(0),
             startup: Startup::default(),
+            accelerators: RefCell::default(),
             ranks: RefCell::default(),
             main: Notify::new(),
         }
@@ -407,6 +411,9 @@ impl Shard {
         if let Some(rows) = &self.rows {
             let rows = Box::new(rows.take(self.shared.phase));
             self.recorder.send(Message::Rows(rows));
+        }
+        for accelerator in self.accelerators.take() {
+            accelerator.report(self);
         }
         let ranks: Vec<RankSum> = self.ranks.take().iter().map(|rank| rank.sum()).collect();
         if !ranks.is_empty() {

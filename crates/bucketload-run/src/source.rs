@@ -27,6 +27,7 @@ use crate::options::RunOptions;
 use crate::ownership::{in_workload_buckets, prefix_in_workload_buckets};
 use crate::partition::Partition;
 use crate::ranks::RankWork;
+use crate::train::TrainWork;
 
 /// Longest key that S3 allows, bytes.
 const LONGEST_KEY: usize = 1024;
@@ -65,6 +66,7 @@ pub(crate) struct Generators {
     pub(crate) ops: Ops,
     pub(crate) schedule: Option<Schedule>,
     pub(crate) think: Option<ThinkTime>,
+    pub(crate) train: Option<TrainWork>,
 }
 
 impl From<Ops> for Generators {
@@ -74,6 +76,7 @@ impl From<Ops> for Generators {
             ops,
             schedule: None,
             think: None,
+            train: None,
         }
     }
 }
@@ -118,6 +121,7 @@ pub(crate) struct Source {
     ops: Ops,
     schedule: Option<Schedule>,
     think: Option<ThinkTime>,
+    train: Option<TrainWork>,
     names: Vec<KeyNames>,
     mix: Vec<MixEntry>,
     /// Whether reads compare bytes in plans that verify. IOR does not in its random reads, which are too small to hide
@@ -180,6 +184,7 @@ impl Source {
             ops: made.ops,
             schedule: made.schedule,
             think: made.think,
+            train: made.train,
             names,
             mix: work_plan.mix.clone(),
         })
@@ -343,6 +348,11 @@ impl Source {
             Ops::Named(named) => Some(named),
             _ => None,
         }
+    }
+
+    /// What the accelerators of a training share, if this is one.
+    pub(crate) const fn train(&self) -> Option<&TrainWork> {
+        self.train.as_ref()
     }
 
     /// The pause of worker `worker` (over all agents) after its `iteration`-th operation.

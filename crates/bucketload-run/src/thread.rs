@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use bucketload_core::driver::AnyDriver;
-use bucketload_core::plan::{PhaseKind, RoundsPlan};
+use bucketload_core::plan::{PhaseKind, RoundsPlan, TrainPlan};
 use bucketload_core::tally::Recording;
 use bucketload_core::wakeup;
 use tokio::runtime::LocalOptions;
@@ -36,6 +36,7 @@ use crate::stop::StopLevel;
 use crate::supervisor::{Command, supervise};
 use crate::think::ThinkTimer;
 use crate::timer::DueTimer;
+use crate::train::{self, Accelerator};
 
 /// Most closed-loop sessions that a thread opens at the same time.
 const OPENING: usize = 64;
@@ -225,6 +226,34 @@ impl Starting<'_> {
         }
     }
 
+    /// Starts this thread's accelerators of work number `work`, with their readers.
+    pub(crate) fn train(&mut self, work: u16, plan: &TrainPlan) -> io::Result<()> {
+        self.punctual = true;
+        let (shard, shared) = (self.shard, &*self.shard.shared);
+        let share = (shared.share.index, shared.share.of);
+        let mine = crew(plan.accelerators, share);
+        let position = (shard.thread, shared.threads);
+        let precise = shared.pacing == Pacing::Precise;
+        for share in worker_shares(work, plan.accelerators, mine, position) {
+            let accelerator = Accelerator::new(work, share.index, plan.readers, precise)?;
+            shard.slots.reserve(plan.readers as usize);
+            for reader in 0..plan.readers {
+                shard.closed_live.set(shard.closed_live.get() + 1);
+                shard.opening_begun();
+                let (opening, accelerator) = (Rc::clone(&self.opening), Rc::clone(&accelerator));
+                let task = train_reader(Rc::clone(shard), opening, accelerator, reader);
+                Shard::spawn(shard, task);
+            }
+            shard.closed_live.set(shard.closed_live.get() + 1);
+            shard
+                .accelerators
+                .borrow_mut()
+                .push(Rc::clone(&accelerator));
+            Shard::spawn(shard, train::run_accelerator(Rc::clone(shard), accelerator));
+        }
+        Ok(())
+    }
+
     /// Starts this thread's part of work number `work`, which gets its operations from a feed. At most `cap`
     /// operations are in flight over all agents. `sessions` returns the number of sessions to open before the start.
     pub(crate) fn fed(
@@ -280,5 +309,18 @@ async fn round_worker(shard: Rc<Shard>, opening: Rc<Opening>, rounds: Rc<Rounds>
     if let Some(worker) = opening.worker(&shard, rounds.work()).await {
         shard.started().await;
         rounds::run_worker(shard, rounds, index, worker).await;
+    }
+}
+
+/// As [`closed::run_worker`], for a reader of an accelerator.
+async fn train_reader(
+    shard: Rc<Shard>,
+    opening: Rc<Opening>,
+    accelerator: Rc<Accelerator>,
+    reader: u32,
+) {
+    if let Some(worker) = opening.worker(&shard, accelerator.work()).await {
+        shard.started().await;
+        train::run_reader(shard, accelerator, reader, worker).await;
     }
 }

@@ -64,8 +64,8 @@ pub(super) struct PhaseCourse<'a> {
     ranks: Option<PhaseRanks>,
     /// Steps that the ranks of each agent have made.
     reached: Vec<Option<u64>>,
-    /// Whether the agents know the agreed number of steps.
-    agreed: bool,
+    /// The number of steps on which the agents have agreed last.
+    agreed: Option<u64>,
 }
 
 impl<'a> PhaseCourse<'a> {
@@ -117,7 +117,7 @@ impl<'a> PhaseCourse<'a> {
             rows: None,
             ranks: None,
             reached: vec![None; agents],
-            agreed: false,
+            agreed: None,
         })
     }
 
@@ -289,6 +289,11 @@ impl<'a> PhaseCourse<'a> {
                 rows.shift(|at| shifted(at, offset));
                 self.rows.get_or_insert_default().merge(rows);
             }
+            Event::Train(mut epoch) if epoch.phase == self.phase => {
+                let offset = self.offsets[rank as usize];
+                epoch.shift(|at| shifted(at, offset));
+                sink.event(&Event::Train(epoch));
+            }
             Event::Ranks(mut ranks) if ranks.phase == self.phase => {
                 let offset = self.offsets[rank as usize];
                 ranks.shift(|at| shifted(at, offset));
@@ -299,22 +304,38 @@ impl<'a> PhaseCourse<'a> {
         }
     }
 
-    /// Once every agent with ranks has reported its steps, tells all agents the maximum.
+    /// Once every agent with ranks has reported its steps, tells all agents the maximum. Accelerators report each
+    /// step; then all agents learn which one all have made.
     fn agree(&mut self) {
-        let ranks = self
-            .plan
-            .works
+        let works = &self.plan.works;
+        let ranks = works
             .iter()
             .find_map(|work| Some(work.model.ranks()?.ranks as usize));
-        // Agents beyond the number of ranks have none.
-        let having = &self.reached[..ranks.unwrap_or(0).min(self.reached.len())];
-        let all_reached = having.iter().copied().collect::<Option<Vec<u64>>>();
-        let Some(steps) = all_reached.and_then(|all| all.into_iter().max()) else {
+        let trains = works.iter().any(|work| work.model.train().is_some());
+        // Agents beyond the number of ranks have none. Each has an accelerator.
+        let having = match trains {
+            true => self.reached.len(),
+            false => ranks.unwrap_or(0).min(self.reached.len()),
+        };
+        let having = &self.reached[..having];
+        let Some(all) = having.iter().copied().collect::<Option<Vec<u64>>>() else {
             return;
         };
-        if std::mem::replace(&mut self.agreed, true) {
+        let steps = match trains {
+            true => all.into_iter().min(),
+            false => all.into_iter().max(),
+        };
+        let Some(steps) = steps else {
+            return;
+        };
+        let is_news = match self.agreed {
+            None => true,
+            Some(last) => trains && steps > last,
+        };
+        if !is_news {
             return;
         }
+        self.agreed = Some(steps);
         let phase = self.phase;
         for rank in 0..self.reached.len() as u32 {
             let told = self

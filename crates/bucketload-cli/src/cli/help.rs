@@ -45,8 +45,8 @@ const TOPICS: [(&str, &str, &[&str]); 9] = [
     ),
     (
         "ai",
-        "Measure storage for AI: checkpoints of training jobs, caches of language models",
-        &["checkpoint", "kvcache"],
+        "Measure storage for AI: training, its checkpoints, caches of language models",
+        &["train", "checkpoint", "kvcache"],
     ),
     (
         "replay",

@@ -16,6 +16,7 @@
 //!                  ├─ md-workbench  WorkbenchArgs: MD-Workbench's options
 //!                  ├─ kvcache  KvTraceArgs, CacheArgs: the cache of a language model
 //!                  ├─ checkpoint  CheckpointArgs: models, ranks, scale; becomes a workload
+//!                  ├─ train    TrainArgs: a model of training and its accelerators
 //!                  ├─ placement  PlacementArgs: one subcommand per kind of store
 //!                  ├─ bundle, verify-bundle  a directory as one file, and its verification
 //!                  ├─ serve    ServeArgs
@@ -61,6 +62,7 @@ pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod target;
 pub(crate) mod trace;
+pub(crate) mod train;
 pub(crate) mod values;
 pub(crate) mod variables;
 pub(crate) mod workload;
@@ -95,6 +97,7 @@ use run::RunArgs;
 use serve::ServeArgs;
 use study::StudyArgs;
 use sweep::SweepArgs;
+use train::TrainArgs;
 
 /// Exit codes, for help texts.
 const EXIT_CODES: &str = "\
@@ -215,6 +218,7 @@ pub(crate) enum Command {
     MdWorkbench(Box<WorkbenchArgs>),
     Kvcache(Box<KvcacheArgs>),
     Checkpoint(Box<CheckpointArgs>),
+    Train(Box<TrainArgs>),
     Init(Box<InitArgs>),
     Workloads(WorkloadsArgs),
     Show(ShowArgs),

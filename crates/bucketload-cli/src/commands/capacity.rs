@@ -17,6 +17,7 @@ use bucketload_workload::resolve::{Field, Override};
 use crate::campaign::Campaign;
 use crate::cli::GlobalArgs;
 use crate::cli::capacity::{CapacityArgs, SearchArgs};
+use crate::commands::gates;
 use crate::commands::run::resolve_workload;
 use crate::connection::{Connection, flags_of};
 use crate::exit::{Exit, Failure, OrFail};
@@ -92,6 +93,7 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
     let (resolved, file, target) =
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
     experiment::check_one_phase(&resolved.plan, "capacity")?;
+    gates::check_utilisation(&slo, &resolved.plan)?;
     let phases = resolved.plan.phases.iter();
     let performed: Vec<OpClass> = phases
         .filter(|phase| phase.kind == PhaseKind::Run)

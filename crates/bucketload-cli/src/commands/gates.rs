@@ -1,6 +1,6 @@
 //! The gates of `run` and `replay`: objectives, verdicts that are failures, the precision at which phases end.
 
-use bucketload_core::capacity::{Statistic, Timing, eval::absent_classes};
+use bucketload_core::capacity::{Slo, Statistic, Timing, eval::absent_classes};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{PhaseKind, PhasePlan, Plan, StopFigure, StopRule};
 use bucketload_results::output;
@@ -36,12 +36,27 @@ pub(crate) fn check(args: &GateArgs, plan: &Plan) -> Result<(), Failure> {
     let Some(slo) = &args.slo else {
         return Ok(());
     };
+    check_utilisation(slo, plan)?;
     let performed = performed(measured(plan));
     match absent_classes(slo, &performed).first() {
         Some(class) if !performed.is_empty() => Err(Failure::usage(format!(
             "--slo {slo}: the workload performs no {class} operations; name a class of its mix, or no class"
         ))),
         _ => Ok(()),
+    }
+}
+
+/// Refuses objectives for accelerators where there are none.
+///
+/// # Errors
+/// When the plan does not train but an objective concerns the utilisation of accelerators.
+pub(crate) fn check_utilisation(slo: &Slo, plan: &Plan) -> Result<(), Failure> {
+    match slo.wants_utilisation() && !plan.trains() {
+        true => Err(Failure::usage(format!(
+            "--slo {slo}: the workload has no accelerators whose utilisation (au) could be measured; use a workload \
+             that trains, such as `train --show` prints"
+        ))),
+        false => Ok(()),
     }
 }
 

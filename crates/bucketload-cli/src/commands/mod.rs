@@ -28,4 +28,5 @@ pub(crate) mod serve;
 pub(crate) mod sweep;
 mod swept_field;
 pub(crate) mod trace;
+pub(crate) mod train;
 pub(crate) mod workloads;

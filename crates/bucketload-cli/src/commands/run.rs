@@ -194,9 +194,14 @@ fn load_any(args: &RunArgs) -> Result<Loaded, Failure> {
             args.workload
         )));
     }
+    load_file(args, load(&args.workload)?)
+}
+
+/// A run of the workload `file`.
+pub(crate) fn load_file(args: &RunArgs, file: WorkloadFile) -> Result<Loaded, Failure> {
     let mut workload_args = args.workload_args.clone();
     workload_args.keep |= args.data.keeps();
-    let (resolved, file, target) = resolve_workload(&args.workload, &args.target, &workload_args)?;
+    let (resolved, file, target) = resolve_file(file, &args.target, &workload_args)?;
     let target_args = flags_of(&args.target, file.spec().target.as_ref())?;
     Ok(Loaded {
         resolved,
@@ -213,7 +218,14 @@ pub(crate) fn resolve_workload(
     target_args: &TargetArgs,
     workload_args: &WorkloadArgs,
 ) -> Result<(Resolved, WorkloadFile, Target), Failure> {
-    let file = load(name)?;
+    resolve_file(load(name)?, target_args, workload_args)
+}
+
+fn resolve_file(
+    file: WorkloadFile,
+    target_args: &TargetArgs,
+    workload_args: &WorkloadArgs,
+) -> Result<(Resolved, WorkloadFile, Target), Failure> {
     let target = target_of(target_args, file.spec().target.as_ref())?;
     let overrides = workload_args.overrides().or_usage()?;
     let resolved = resolve(&file, &overrides, &target.resolve_context()).or_usage()?;

@@ -364,6 +364,7 @@ impl RunSink for RunMonitor {
             | Event::Round(_)
             | Event::Rows(_)
             | Event::Ranks(_)
+            | Event::Train(_)
             | Event::Oracle(_) => {}
         }
     }

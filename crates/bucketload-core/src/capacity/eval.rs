@@ -31,6 +31,8 @@ pub struct TrialEvidence<'a> {
     pub timeout_ns: u64,
     /// Whether a failed read of an absent object counts as a failure.
     pub not_found_is_failure: bool,
+    /// Mean utilisation of the accelerators, 0 to 1; `None` if the trial did not train or no step counts.
+    pub utilisation: Option<f64>,
     /// The verdict on the trial's validity.
     pub verdict: &'a Verdict,
 }
@@ -145,6 +147,7 @@ fn check(objective: &Objective, e: &TrialEvidence<'_>) -> CheckedObjective {
             Statistic::Max => times.max_ns() as f64,
         },
         Bound::Errors { .. } => failed as f64 / n as f64,
+        Bound::Utilisation { .. } => e.utilisation.unwrap_or(f64::NAN),
         // The tally extends to the end of the drain, but the window does not. The window's rate is therefore
         // divided among the classes.
         Bound::Operations { .. } => e.ok_per_s * ok as f64 / e.tally.ok().max(1) as f64,
@@ -152,7 +155,7 @@ fn check(objective: &Objective, e: &TrialEvidence<'_>) -> CheckedObjective {
     };
     CheckedObjective {
         objective: objective.to_string(),
-        value: (n > 0).then_some(value),
+        value: (n > 0 && !value.is_nan()).then_some(value),
         n,
         // Without measurements the objective is not met.
         holds: objective.holds(value),
@@ -293,6 +296,7 @@ mod tests {
             ok_per_s: 100.0,
             timeout_ns: 30_000 * MS,
             not_found_is_failure: true,
+            utilisation: None,
             verdict: &verdict(rules),
         };
         judge(&slo.parse().unwrap(), &evidence).meaning
@@ -342,6 +346,7 @@ mod tests {
             ok_per_s: 100.0,
             timeout_ns: 30_000 * MS,
             not_found_is_failure: false,
+            utilisation: None,
             verdict: &verdict(&[]),
         };
         let judged = judge(&"p99<1s,errors<0.1%".parse().unwrap(), &evidence);

@@ -6,12 +6,13 @@
 //! METRIC    = [ "ttfb." ] ( "p" PERCENT | "mean" | "max" )     bound: a duration
 //!           | "errors"                                         bound: a share
 //!           | "throughput"                                     bound: N/s, or a size per second
+//!           | "au"                                             bound: a share (of training, without a class)
 //! ```
 //!
 //! The names that studies have for metrics are accepted too: `bandwidth`, `first-byte` and `p999`.
 //!
 //! Durations are *response times* (from the intended start), of all operations or of one class. Bounds on
-//! durations and errors are ceilings, bounds on throughput are floors. An SLO without an objective for errors
+//! durations and errors are ceilings, bounds on throughput and accelerator utilisation are floors. An SLO without an objective for errors
 //! gets `errors<=0.1%` (docs/spec/statistics.md section 6).
 
 use std::fmt;
@@ -73,6 +74,11 @@ pub enum Bound {
         /// The floor, operations per second.
         per_s: f64,
     },
+    /// The utilisation of the accelerators of a training must reach this.
+    Utilisation {
+        /// The floor, 0 to 1.
+        share: f64,
+    },
     /// Object bytes of successful operations per second must reach this.
     Bytes {
         /// The floor, bytes per second.
@@ -122,6 +128,13 @@ impl Slo {
     /// The classes that objectives name.
     pub fn classes(&self) -> impl Iterator<Item = OpClass> + '_ {
         self.objectives.iter().filter_map(|o| o.class)
+    }
+
+    /// Whether an objective concerns the utilisation of accelerators.
+    #[must_use]
+    pub fn wants_utilisation(&self) -> bool {
+        let of = |o: &Objective| matches!(o.bound, Bound::Utilisation { .. });
+        self.objectives.iter().any(of)
     }
 
     /// The objective for which the latency-against-load curve is drawn: the first one on a duration.
@@ -201,6 +214,9 @@ impl FromStr for Objective {
             ("errors", Timing::Response) => Bound::Errors {
                 share: parse_share(value).map_err(|e| wrong(e.to_string()))?,
             },
+            ("au", Timing::Response) if class.is_none() => Bound::Utilisation {
+                share: parse_share(value).map_err(|e| wrong(e.to_string()))?,
+            },
             ("throughput" | "bandwidth", Timing::Response) => {
                 throughput(name, value).map_err(|e| wrong(e.to_string()))?
             }
@@ -216,7 +232,7 @@ impl FromStr for Objective {
                 },
             },
         };
-        let ceiling = !matches!(bound, Bound::Operations { .. } | Bound::Bytes { .. });
+        let ceiling = matches!(bound, Bound::Duration { .. } | Bound::Errors { .. });
         if ceiling != below {
             let sign = if ceiling { "<" } else { ">" };
             return Err(wrong(format!("{metric} is limited with {sign} or {sign}=")));
@@ -285,6 +301,7 @@ impl Objective {
                 Timing::Ttfb => format!("ttfb.{}", statistic.name()),
             },
             Bound::Errors { .. } => "errors".to_owned(),
+            Bound::Utilisation { .. } => "au".to_owned(),
             Bound::Operations { .. } | Bound::Bytes { .. } => "throughput".to_owned(),
         };
         match self.class {
@@ -300,6 +317,7 @@ impl Objective {
         let (bound, floor) = match self.bound {
             Bound::Duration { ns, .. } => (ns as f64, false),
             Bound::Errors { share } => (share, false),
+            Bound::Utilisation { share } => (share, true),
             Bound::Operations { per_s } | Bound::Bytes { per_s } => (per_s, true),
         };
         if value == bound {
@@ -315,6 +333,7 @@ impl fmt::Display for Objective {
         let (sign, bound) = match self.bound {
             Bound::Duration { ns, .. } => ('<', format_duration(ns)),
             Bound::Errors { share } => ('<', format!("{}%", (share * 1e14).round() / 1e12)),
+            Bound::Utilisation { share } => ('>', format!("{}%", (share * 1e14).round() / 1e12)),
             Bound::Operations { per_s } => ('>', format_rate(per_s)),
             Bound::Bytes { per_s } => ('>', format!("{}/s", format_size_f64(per_s))),
         };
@@ -381,6 +400,16 @@ mod tests {
         assert_eq!(slo.highest_quantile(), None);
         let slo: Slo = "get.errors<1%,p50<1s".parse().unwrap();
         assert_eq!(slo.objectives.len(), 3);
+    }
+
+    #[test]
+    fn utilisation_is_a_floor_without_a_class() {
+        let au = objective("au>=90%");
+        assert_eq!(au.bound, Bound::Utilisation { share: 0.9 });
+        assert!(au.holds(0.9) && !au.holds(0.899) && !au.holds(f64::NAN));
+        assert_eq!(au.to_string(), "au>=90%");
+        assert!("au<90%".parse::<Slo>().is_err() && "get.au>90%".parse::<Slo>().is_err());
+        assert!("au>90%".parse::<Slo>().unwrap().wants_utilisation());
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //!       ├─ named::NamedGen ── (worker, turn) ──────────────────────────────> Op, exact names
 //!       ├─ ranks::RankGen ── (rank, step, entry) ──────────────────────────> Op, paths
 //!       ├─ checkpoint::CheckpointGen ── (rank, turn) ──────────────────────> Op, names of a checkpoint
+//!       ├─ train::TrainGen ── (epoch, accelerator, reader) ────────────────> objects and ranges
 //!       ├─ jobs::JobGen ── (job, stage, position) ─────────────────────> Op
 //!       ├─ names::KeyNames ───────────────────────────────────────────> key text
 //!       └─ think::ThinkTime (worker, iteration) ──────────────────────> pause
@@ -40,6 +41,7 @@ pub mod ranks;
 pub mod rng;
 pub mod sizes;
 pub mod think;
+pub mod train;
 
 /// An invalid parameter of a law or mix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,15 +4,17 @@
 //! {run prefix}{key set prefix}{shard}/{index}      with several shards
 //! {run prefix}{key set prefix}{index}              with one
 //! {run prefix}{key set prefix}{hash}-{index}       with hashed names
+//! {run prefix}{key set prefix}img_{index}_of_{count}.{ending}   as DLIO names files
 //!
 //! bench-7f3a/r/03/0000000000103
 //! bench-7f3a/r/5c1f09aa3e-0000000000103
+//! bench-7f3a/train/img_0103_of_1024.npz
 //! ```
 //!
 //! `index` is the object's index in decimal, zero-padded to [`INDEX_DIGITS`] digits (indices of 10^13 and
 //! more are longer), so within a shard names sort by index. `hash` is the first ten hexadecimal digits of a
 //! hash of the index ([`mix64`]), so the names of consecutive objects are spread evenly over the whole key
-//! range. `shard` is `index mod shards`, zero-padded to the width of the largest shard number, at least 2
+//! range. DLIO pads the index to the width of the count. `shard` is `index mod shards`, zero-padded to the width of the largest shard number, at least 2
 //! digits. Only digits and `/` are added to the prefixes, so nothing needs escaping in a URL path.
 
 use super::LawError;
@@ -34,6 +36,41 @@ pub struct KeyNames {
     shard_digits: usize,
     count: u64,
     hashed: bool,
+    files: Option<Files>,
+}
+
+/// Names of files that count up to the number of objects.
+#[derive(Clone, Debug)]
+struct Files {
+    digits: usize,
+    /// What follows the index.
+    tail: Box<str>,
+}
+
+impl Files {
+    const HEAD: &str = "img_";
+
+    fn of(keyset: &KeysetPlan) -> Option<Self> {
+        let ending = keyset.naming.file_ending()?;
+        let count = keyset.count.to_string();
+        Some(Self {
+            digits: count.len(),
+            tail: format!("_of_{count}.{ending}").into(),
+        })
+    }
+
+    fn index_of(&self, name: &str) -> Option<u64> {
+        let digits = name.strip_prefix(Self::HEAD)?.strip_suffix(&*self.tail)?;
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+        (plain && digits.len() >= self.digits).then(|| digits.parse().ok())?
+    }
+}
+
+/// The index of the file called `name`, without its directories, in a key set whose files count up to the number of
+/// objects; `None` if the key set gives no such name.
+#[must_use]
+pub fn file_index(keyset: &KeysetPlan, name: &str) -> Option<u64> {
+    Files::of(keyset)?.index_of(name)
 }
 
 impl KeyNames {
@@ -54,19 +91,24 @@ impl KeyNames {
             shard_digits: digits.max(2),
             count: keyset.count,
             hashed: keyset.naming == KeyNaming::Hashed,
+            files: Files::of(keyset),
         })
     }
 
     /// Length of the longest name, bytes.
     #[must_use]
     pub fn max_len(&self) -> usize {
+        let tail = self.files.as_ref().map_or(0, |files| files.tail.len());
         // A u64 has at most 20 digits.
-        self.prefix.len() + self.shard_digits + 1 + HASH_DIGITS + 1 + 20
+        tail + self.prefix.len() + self.shard_digits + 1 + HASH_DIGITS + 1 + 20
     }
 
     /// Writes the name of object `key` into `out`, replacing its contents.
     #[inline]
     pub fn render(&self, key: u64, out: &mut String) {
+        if let Some(files) = &self.files {
+            return self.render_file(files, key, out);
+        }
         let mut text = Digits::new();
         text.push_front(key, INDEX_DIGITS);
         if self.hashed {
@@ -78,12 +120,24 @@ impl KeyNames {
         out.push_str(text.as_str());
     }
 
+    /// Not inlined, because few key sets have such names.
+    #[inline(never)]
+    fn render_file(&self, files: &Files, key: u64, out: &mut String) {
+        self.render_prefix(key, out);
+        out.push_str(Files::HEAD);
+        push_decimal(key, files.digits, out);
+        out.push_str(&files.tail);
+    }
+
     /// The index of the object called `name`; `None` if the name does not belong to this key set.
     #[must_use]
     pub fn index_of(&self, name: &str) -> Option<u64> {
         let mut rest = name.strip_prefix(&*self.prefix)?;
         if self.shards > 1 {
             rest = rest.split_once('/')?.1;
+        }
+        if let Some(files) = &self.files {
+            return files.index_of(rest);
         }
         let digits = rest.bytes().all(|byte| byte.is_ascii_digit());
         (digits && rest.len() >= INDEX_DIGITS).then(|| rest.parse().ok())?
@@ -223,8 +277,8 @@ mod tests {
     use crate::op::KeySource;
     use crate::plan::{KeyNaming, KeysetPlan, SizeAssign, SizeKind, SizeLaw};
 
-    fn names(shards: u32, count: u64) -> KeyNames {
-        let keyset = KeysetPlan {
+    fn keyset(shards: u32, count: u64) -> KeysetPlan {
+        KeysetPlan {
             name: "read".into(),
             prefix: "r/".into(),
             shards,
@@ -239,8 +293,11 @@ mod tests {
             naming: KeyNaming::Index,
             existing: false,
             buckets: None,
-        };
-        KeyNames::new("run-1/", &keyset).unwrap()
+        }
+    }
+
+    fn names(shards: u32, count: u64) -> KeyNames {
+        KeyNames::new("run-1/", &keyset(shards, count)).unwrap()
     }
 
     fn name(names: &KeyNames, key: u64) -> String {
@@ -278,6 +335,28 @@ mod tests {
         }
         // Binomial(1600, 1/16): 100 ± 4 · 9.7.
         assert!(first.iter().all(|n| (61..=139).contains(n)), "{first:?}");
+    }
+
+    /// The format of docs/spec/ai-training.md section 3.
+    #[test]
+    fn files_count_up_to_the_number_of_objects() {
+        let of = |shards, count| {
+            let keyset = KeysetPlan {
+                naming: KeyNaming::DlioNpz,
+                prefix: "train/".into(),
+                ..keyset(shards, count)
+            };
+            KeyNames::new("run-1/", &keyset).unwrap()
+        };
+        assert_eq!(name(&of(1, 168), 7), "run-1/train/img_007_of_168.npz");
+        let names = of(4, 7200);
+        assert_eq!(name(&names, 1234), "run-1/train/02/img_1234_of_7200.npz");
+        for key in [0, 1, 99, 7199] {
+            let text = name(&names, key);
+            assert_eq!(names.index_of(&text), Some(key));
+            assert!(text.len() <= names.max_len());
+            assert_eq!(names.index_of(&text.replace("npz", "npy")), None);
+        }
     }
 
     #[test]

@@ -122,6 +122,17 @@ pub enum SizeKind {
         /// Bytes of a whole chunk.
         chunk: u64,
     },
+    /// Samples as DLIO lays them out (docs/spec/ai-training.md section 3): side · side + offset, each side drawn
+    /// from N(⌊√record⌋, stdev / (2·√record)) and cut to a whole number of at least 1.
+    Sides {
+        /// Nominal bytes of a record.
+        record: f64,
+        /// Their nominal standard deviation.
+        stdev: f64,
+        /// Bytes of framing added to every size.
+        #[serde(default, skip_serializing_if = "is_default")]
+        offset: u64,
+    },
     /// Weighted sizes: each entry is one size in bytes and its weight.
     Histogram {
         /// Size and weight.

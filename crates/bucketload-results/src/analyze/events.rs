@@ -6,6 +6,7 @@ use bucketload_core::oracle::OracleSummary;
 use bucketload_core::ranks::PhaseRanks;
 use bucketload_core::rows::PhaseRows;
 use bucketload_core::sink::{Calibration, Event, Round, StreamSum};
+use bucketload_core::train::TrainEpoch;
 
 use super::window::Marks;
 use crate::result::FailureExample;
@@ -21,6 +22,7 @@ pub(super) struct EventSummary {
     pub(super) failures: Vec<FailureExample>,
     pub(super) oracle: Option<OracleSummary>,
     pub(super) rounds: Vec<Round>,
+    pub(super) epochs: Vec<TrainEpoch>,
     pub(super) streams: BTreeMap<u16, Vec<StreamSum>>,
     pub(super) rows: BTreeMap<u16, PhaseRows>,
     pub(super) ranks: BTreeMap<u16, PhaseRanks>,
@@ -54,6 +56,7 @@ impl EventSummary {
                 Event::Ranks(ranks) => {
                     summary.ranks.entry(ranks.phase).or_default().merge(ranks);
                 }
+                Event::Train(epoch) => summary.epochs.push(epoch),
                 Event::Rows(rows) => summary.rows.entry(rows.phase).or_default().merge(rows),
                 Event::Streams { phase, streams } => {
                     summary.streams.entry(phase).or_default().extend(streams);

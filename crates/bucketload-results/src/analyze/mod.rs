@@ -50,7 +50,7 @@ use self::window::Marks;
 use crate::error::ResultsError;
 use crate::result::{
     CheckpointResult, Latency, OracleResult, Ossperf, PhaseResult, RoundsResult, RunResult, SCHEMA,
-    SteadySeries, Summary, Window,
+    SteadySeries, Summary, TrainResult, Window,
 };
 use crate::rundir::{Manifest, RunDir, Status};
 use crate::units;
@@ -140,6 +140,10 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     run.popularity = accounting::popularity(&phases);
     let finished = manifest.status == Status::Finished;
     let ossperf = Ossperf::of(&manifest.plan, &phases, finished);
+    let numbered = manifest.plan.phases.iter().zip(0u16..);
+    let train = numbered
+        .filter_map(|(phase, index)| TrainResult::of(phase, index, &summary.epochs))
+        .collect();
     let result = RunResult {
         schema: SCHEMA,
         summary: Summary::of(&verdict, &phases),
@@ -158,6 +162,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         checkpoint: CheckpointResult::of(&manifest.plan, &summary.ranks, |phase| {
             summary.marks.get(&phase)?.started_ns
         }),
+        train,
         damage,
     };
     let tallies = gathered
@@ -279,8 +284,10 @@ fn phase(
         client.headroom_limit = reserve.map(|r| r.limit);
     }
     let objectives = verdict.as_ref().map_or_else(Vec::new, |verdict| {
-        let ok_per_s = rates.ops_per_s.mean;
-        objectives(manifest, plan, &gathered.tally, ok_per_s, verdict)
+        let train = TrainResult::of(plan, index, &events.epochs);
+        let utilisation = train.and_then(|train| train.utilisation());
+        let figures = (rates.ops_per_s.mean, utilisation);
+        objectives(manifest, plan, &gathered.tally, figures, verdict)
     });
     let realised = if measured {
         (0..plan.works.len())
@@ -347,7 +354,7 @@ fn objectives(
     manifest: &Manifest,
     plan: &PhasePlan,
     tally: &Tally,
-    ok_per_s: f64,
+    (ok_per_s, utilisation): (f64, Option<f64>),
     verdict: &Verdict,
 ) -> Vec<CheckedObjective> {
     let Some(slo) = &manifest.slo else {
@@ -358,6 +365,7 @@ fn objectives(
         ok_per_s,
         timeout_ns: manifest.plan.timeout_ns,
         not_found_is_failure: manifest.plan.not_found_is_failure,
+        utilisation,
         verdict,
     };
     let checked = judge_slo(slo, &evidence).checked;

@@ -20,7 +20,7 @@ use bucketload_core::tally::Tally;
 use bucketload_core::verdict;
 use serde::{Deserialize, Serialize};
 
-use crate::result::RunResult;
+use crate::result::{RunResult, TrainResult};
 use crate::study::{Study, StudyFiles};
 
 /// Version of the JSON format.
@@ -122,6 +122,7 @@ impl Record {
             ok_per_s,
             timeout_ns: plan.timeout_ns,
             not_found_is_failure: plan.not_found_is_failure,
+            utilisation: result.train.first().and_then(TrainResult::utilisation),
             verdict: &result.verdict,
         };
         let times = |timing| {
@@ -334,7 +335,7 @@ fn value(checked: &CheckedObjective) -> String {
         return "nothing measured".to_owned();
     };
     match checked.objective.as_str() {
-        o if o.contains("errors") => crate::units::percent(value),
+        o if o.contains("errors") || o.starts_with("au") => crate::units::percent(value),
         o if o.contains("throughput") => format!("{}/s", crate::units::rate(value)),
         _ => crate::units::ns(value),
     }

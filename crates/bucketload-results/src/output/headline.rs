@@ -223,6 +223,7 @@ fn measured(checked: &CheckedObjective) -> String {
         Bound::Errors { .. } => units::percent(value),
         Bound::Operations { .. } => format!("{}/s", units::rate(value)),
         Bound::Bytes { .. } => format!("{}/s", units::bytes(value)),
+        Bound::Utilisation { .. } => units::percent(value),
     };
     match checked.print {
         Print::Bold => text,

@@ -32,6 +32,7 @@ pub(super) fn pretty<T: Serialize>(value: &T) -> String {
 /// | `ossperf` | the six steps of OSSperf; only for workloads that consist of them |
 /// | `rounds` | how soon listings were correct; only for works in rounds |
 /// | `checkpoint` | times of checkpoints; only for workloads that consist of them |
+/// | `train` | how busy accelerators were; only for phases that train |
 /// | `oracle` | work and findings of the consistency oracle, by kind; only if it judged |
 /// | `finding` | one finding of the oracle with its evidence |
 ///
@@ -69,6 +70,9 @@ pub fn jsonl(result: &RunResult) -> String {
     }
     if let Some(checkpoint) = &result.checkpoint {
         line(&mut out, "checkpoint", value(checkpoint));
+    }
+    for train in &result.train {
+        line(&mut out, "train", value(train));
     }
     if let Some(oracle) = &result.oracle {
         line(&mut out, "oracle", without(value(oracle), &["findings"]));

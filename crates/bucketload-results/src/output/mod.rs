@@ -22,6 +22,7 @@ pub mod prometheus;
 mod provenance;
 mod rounds;
 mod text;
+mod train;
 
 pub(crate) use comparison::word;
 pub use comparison::{

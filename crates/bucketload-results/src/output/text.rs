@@ -71,6 +71,9 @@ fn write(out: &mut String, result: &RunResult, on: TextOptions) -> std::fmt::Res
     if let Some(run) = &result.ossperf {
         super::ossperf::write(out, run)?;
     }
+    for train in &result.train {
+        super::train::write(out, train)?;
+    }
     if let Some(rounds) = &result.rounds {
         super::rounds::write(out, rounds)?;
     }

@@ -23,6 +23,7 @@ pub mod realised;
 pub mod rounds;
 pub mod series;
 pub mod summary;
+pub mod train;
 
 use crate::drill::DrillResult;
 use crate::io500::ScoreTable;
@@ -55,6 +56,7 @@ pub use rounds::{RoundsResult, StepResult};
 
 pub use realised::{Realised, RealisedPopularity, RealisedSizes, SizeQuantile, TopShare};
 pub use summary::Summary;
+pub use train::TrainResult;
 
 pub use series::{Dispersion, HeatMap, HistBin, LatencyOverTime, Series, ThroughputDistribution};
 
@@ -101,6 +103,9 @@ pub struct RunResult {
     /// Times of checkpoints; only for workloads that consist of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointResult>,
+    /// How busy the store kept accelerators; only for phases that train.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub train: Vec<TrainResult>,
     /// Unreadable parts of the run directory.
     pub damage: Damage,
 }

@@ -78,6 +78,7 @@ impl PlanBuilder<'_> {
         }
         let scale = scale::apply(self, spec, &mut keysets, context.memory_budget);
         self.limit_deletes(&mut runs, &keysets);
+        self.fit_trainings(&mut runs, &keysets);
         self.limit_once(&mut runs, &keysets);
         self.check_job_keysets(&runs);
         let fitted = self.fit_jobs(spec, &mut keysets, &mut runs, context.memory_budget);

@@ -147,6 +147,7 @@ impl PlanBuilder<'_> {
         for (name, path, work) in works {
             let (model, mix, entry_paths) = match (work.model, &work.rounds) {
                 (Some(ModelName::Jobs), _) => self.jobs(&path, work, keysets),
+                _ if let Some(train) = &work.train => self.train(&path, work, train, keysets),
                 (None, Some(rounds)) => {
                     let (model, (mix, entry_paths)) = self.rounds(&path, work, rounds, keysets);
                     (model, mix, entry_paths)
@@ -166,7 +167,7 @@ impl PlanBuilder<'_> {
             paths.push((path, entry_paths));
         }
         let deletes = deletes_once(&plans);
-        let rounds = |work: &WorkPlan| work.model.rounds().is_some();
+        let ends = |work: &WorkPlan| work.model.rounds().is_some() || work.model.train().is_some();
         let goes_once = spec.limits.once == Some(true);
         if goes_once && spec.limits.ops.is_some() {
             self.error(
@@ -175,7 +176,7 @@ impl PlanBuilder<'_> {
                 "use either `once` or `ops`",
             );
         }
-        let once = deletes || goes_once || plans.iter().all(rounds);
+        let once = deletes || goes_once || plans.iter().all(ends);
         let has_jobs = plans.iter().any(|work| work.model.jobs().is_some());
         let limited = |work: &WorkPlan| work.model.jobs().is_some_and(|jobs| jobs.limit > 0);
         let drills = self.root.find("fault").is_some();

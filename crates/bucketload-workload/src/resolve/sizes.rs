@@ -97,6 +97,15 @@ fn kind(law: &SizeKind, factor: f64) -> Result<SizeKind, String> {
                 .map(|(weight, part)| Ok((*weight, kind(part, factor)?)))
                 .collect::<Result<_, String>>()?,
         },
+        SizeKind::Sides {
+            record,
+            stdev,
+            offset,
+        } => SizeKind::Sides {
+            record: record * factor,
+            stdev: stdev * factor,
+            offset,
+        },
         SizeKind::Chunked { ref files, chunk } => SizeKind::Chunked {
             files: Box::new(kind(files, factor)?),
             chunk: bytes(chunk, factor),

@@ -21,6 +21,7 @@ mod schema;
 mod source;
 pub(crate) mod suggest;
 mod tables;
+mod train;
 
 pub use builtin::{BUILTIN_DRILLS, BUILTIN_WORKLOADS};
 pub use checkpoint::{
@@ -40,6 +41,8 @@ pub use tables::{
     BucketsSpec, KeysetSpec, Mix, MixSpec, NotFound, PhaseLimits, PhaseSpec, RetrySpec, RoundsSpec,
     ScaleSpec, StopSpec, TargetSpec, WorkSpec, WorkloadSpec,
 };
+
+pub use train::{ReadMode, TrainSpec};
 
 pub(crate) use error::Errors;
 pub(crate) use file::decode as decode_workload;

@@ -12,6 +12,7 @@ use super::law::{ArrivalSpec, KeySpec, PayloadSpec, SizeSpec, ThinkSpec};
 use super::named::Named;
 use super::node::{Node, Value};
 use super::quantity::{ByteSize, Nanos, PerSecond, Share, Weight};
+use super::train::TrainSpec;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{BucketService, KeyNaming, SizeAssign};
 
@@ -170,6 +171,8 @@ spec_table! {
         pub size: Option<SizeSpec>,
         /// Rounds of writing, listing, deleting and listing again, instead of a mix.
         pub rounds: Option<RoundsSpec>,
+        /// Accelerators that train on the objects of a key set, instead of a mix.
+        pub train: Option<TrainSpec>,
     }
 }
 

@@ -465,6 +465,13 @@ fn size_kinds() -> impl Strategy<Value = SizeKind> {
                     unit,
                     offset
                 }),
+            (some(), 0f64..=1.0, 0u64..1 << 20).prop_map(|(record, share, offset)| {
+                SizeKind::Sides {
+                    record,
+                    stdev: record * share,
+                    offset,
+                }
+            }),
             (bytes(), 1u64..1 << 40).prop_map(|(b, chunk)| SizeKind::Chunked {
                 files: Box::new(SizeKind::Uniform { a: 0, b }),
                 chunk

@@ -5,6 +5,7 @@ use super::continuous::Continuous;
 use super::emg::Emg;
 use super::mixture::{Histogram, Mixture};
 use super::ranked::Ranked;
+use super::sides::Sides;
 use crate::generate::LawError;
 use crate::generate::elementary::{exp, ln};
 use crate::generate::math::integrate;
@@ -23,6 +24,7 @@ pub(super) enum Kind {
     Mixture(Mixture),
     Histogram(Histogram),
     Chunked(Box<Chunked>),
+    Sides(Sides),
 }
 
 impl Kind {
@@ -49,6 +51,11 @@ impl Kind {
             SizeKind::Chunked { ref files, chunk } => {
                 Self::Chunked(Box::new(Chunked::new(files, chunk)?))
             }
+            SizeKind::Sides {
+                record,
+                stdev,
+                offset,
+            } => Self::Sides(Sides::new(record, stdev, offset)?),
         })
     }
 
@@ -72,6 +79,7 @@ impl Kind {
             Self::Mixture(law) => law.sample(draws),
             Self::Histogram(law) => law.sample(draws),
             Self::Chunked(law) => law.sample(draws),
+            Self::Sides(law) => law.sample(draws),
         }
     }
 
@@ -86,6 +94,10 @@ impl Kind {
             Self::Mixture(law) => law.quantile(u),
             Self::Histogram(law) => law.quantile(u),
             Self::Chunked(law) => law.quantile(u),
+            Self::Sides(law) => {
+                let (low, high) = law.support();
+                smallest(low, high, |size| law.cdf(size) >= u)
+            }
         }
     }
 
@@ -101,6 +113,7 @@ impl Kind {
             Self::Mixture(law) => law.cdf(x),
             Self::Histogram(law) => law.cdf(x),
             Self::Chunked(law) => law.cdf(x),
+            Self::Sides(law) => law.cdf(x),
         }
     }
 
@@ -126,6 +139,13 @@ impl Kind {
             Self::Mixture(law) => law.clamped_mean(min, max),
             Self::Histogram(law) => law.clamped_mean(min, max),
             Self::Chunked(law) => law.clamped_mean(min, max),
+            Self::Sides(law) => match law.support() {
+                (low, high) if min <= low && max >= high => law.mean(),
+                (low, high) => {
+                    let survival = |x: f64| 1.0 - law.cdf(x as u64);
+                    mean_of_survival(survival, (low as f64, high as f64), min, max)
+                }
+            },
         }
     }
 
@@ -143,6 +163,7 @@ impl Kind {
             Self::Mixture(law) => law.support(),
             Self::Histogram(law) => law.support(),
             Self::Chunked(law) => law.support(),
+            Self::Sides(law) => law.support(),
         }
     }
 }

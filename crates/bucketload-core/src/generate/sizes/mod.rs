@@ -10,7 +10,8 @@
 //!   emg.rs         exponentially modified Gaussian, tabulated inverse          ├─ SizeSampler
 //!   ranked.rs      zipf, zipf-mandelbrot: units times rank (power.rs)          │
 //!   mixture.rs     mixture, histogram (alias.rs)                               │
-//!   chunked.rs     chunks of the files of another law                          ┘
+//!   chunked.rs     chunks of the files of another law                          │
+//!   sides.rs       products of two normal variables                            ┘
 //! ```
 
 mod chunked;
@@ -19,6 +20,7 @@ pub mod emg;
 mod kind;
 mod mixture;
 mod ranked;
+mod sides;
 
 use self::kind::Kind;
 use super::LawError;
@@ -157,6 +159,13 @@ mod tests {
             }),
             prop::collection::vec((0u64..1_000_000, 0.1f64..3.0), 1..9)
                 .prop_map(|bins| SizeKind::Histogram { bins }),
+            (1f64..10_000.0, 0f64..=1.0, 0u64..600).prop_map(|(record, share, offset)| {
+                SizeKind::Sides {
+                    record,
+                    stdev: record * share,
+                    offset,
+                }
+            }),
             (truncated(), 1u64..20_000).prop_map(|((mu, sigma, cap), chunk)| SizeKind::Chunked {
                 files: Box::new(SizeKind::TruncLognormal { mu, sigma, cap }),
                 chunk: chunk.max(cap as u64 / 200),
@@ -211,6 +220,36 @@ mod tests {
             let tolerance = 0.6 + 2e-3 * average + 2.0 * span as f64 / f64::from(n);
             prop_assert!((s.mean() - average).abs() < tolerance, "{} {average}", s.mean());
         }
+    }
+
+    /// The samples of unet3d, docs/spec/ai-training.md section 3: sides from N(12107, 2822.2²).
+    #[test]
+    fn sides_of_samples_are_normal_and_their_product_is_the_size() {
+        let law = SizeKind::Sides {
+            record: 146_600_628.0,
+            stdev: 68_341_808.0,
+            offset: 498,
+        };
+        let s = sampler(law, 1, 5 << 30);
+        // E[side] is the mean of the normal law less half a byte for the cut; P(side < 1) is below 10^-5.
+        assert!(
+            (s.mean() - 12_106.5_f64.powi(2)).abs() < 3e4,
+            "{}",
+            s.mean()
+        );
+        let (mut sum, mut squares) = (0.0, 0.0);
+        let n = 40_000;
+        for i in 0..n {
+            let mut draws = Draws::new(7, Stream::new(Purpose::Size, 0, 0), i);
+            let x = s.sample(&mut draws) as f64;
+            (sum, squares) = (sum + x, squares + x * x);
+        }
+        let mean = sum / n as f64;
+        let cv = (squares / n as f64 - mean * mean).sqrt() / mean;
+        assert!((mean / s.mean() - 1.0).abs() < 0.007, "{mean}");
+        assert!((cv - 0.334).abs() < 0.01, "{cv}");
+        // A square of 12107 bytes a side divides the law nearly in halves.
+        assert!((s.cdf(12_107 * 12_107) - 0.52).abs() < 0.03);
     }
 
     #[test]

@@ -107,6 +107,30 @@ pub(super) const LAWS: &[LawDef<SizeKind>] = &[
         },
     },
     LawDef {
+        name: "sides",
+        params: &[
+            required("record", SomeBytes, "the nominal bytes of a record"),
+            required("stdev", Bytes, "their nominal standard deviation"),
+            by_default(
+                "offset",
+                WholeBytes,
+                ParamValue::U(0),
+                "the bytes added to every size",
+            ),
+        ],
+        doc: "Samples as DLIO lays them out: side * side + offset, sides ~ N(sqrt(record), stdev / 2 sqrt(record))",
+        build: |v| {
+            if v[1].f() > v[0].f() {
+                return Err((1, "the standard deviation exceeds the record".to_owned()));
+            }
+            Ok(SizeKind::Sides {
+                record: v[0].f(),
+                stdev: v[1].f(),
+                offset: v[2].u(),
+            })
+        },
+    },
+    LawDef {
         name: "zipf",
         params: &[
             required("n", Count, "the number of ranks"),
@@ -194,7 +218,9 @@ pub(crate) fn natural_bounds(law: &SizeKind) -> (u64, u64) {
         SizeKind::Const { bytes } => (*bytes, *bytes),
         SizeKind::Uniform { a, b } => (*a, *b),
         SizeKind::Loguniform { a, b } => (a.floor() as u64, b.ceil() as u64),
-        SizeKind::Emg { .. } | SizeKind::Lognormal { .. } => (1, UNBOUNDED_MAX),
+        SizeKind::Emg { .. } | SizeKind::Lognormal { .. } | SizeKind::Sides { .. } => {
+            (1, UNBOUNDED_MAX)
+        }
         SizeKind::TruncLognormal { cap, .. } => (1, (cap.floor() as u64).max(1)),
         SizeKind::Zipf { n, unit, align, .. } => {
             (if *align { *unit } else { 1 }, n.saturating_mul(*unit))

@@ -55,6 +55,16 @@ fn write_law(law: &SizeKind, more: &str, f: &mut fmt::Formatter<'_>) -> fmt::Res
                 write!(f, ", offset={}", format_size(*offset))?;
             }
         }
+        SizeKind::Sides {
+            record,
+            stdev,
+            offset,
+        } => {
+            write!(f, "sides({}, {}", size(*record), size(*stdev))?;
+            if *offset > 0 {
+                write!(f, ", offset={}", format_size(*offset))?;
+            }
+        }
         SizeKind::Chunked { files, chunk } => {
             f.write_str("chunked(")?;
             write_law(files, "", f)?;
