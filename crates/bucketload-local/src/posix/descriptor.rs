@@ -18,7 +18,7 @@ static IO: Flag = Flag::new(
 .with_more(
     "uring: io_uring for file data, threads for the rest. threads: a pool that may block. sync: the load thread \
      itself, which blocks during the call; for closed loops with as many workers as load threads. Default: uring, \
-     or threads if there is no io_uring.",
+     or threads if there is no io_uring; for the ranks of io500 and md-workbench sync, with a load thread for each.",
 );
 
 static DIRECT: Flag = Flag::new(
