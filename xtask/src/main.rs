@@ -45,7 +45,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   bench ranks   [--repetitions N] [--before PROGRAM] [--write]  ranks on files against bare system calls
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, against files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library against files
-  bench peers   [cost] [truth] [--tool NAME=PATH] [--quick] [--write]  CPU time, memory and truth of other load generators
+  bench peers   [cost] [truth] [--tool NAME=PATH] [--get NAME=LINE] [--put NAME=LINE] [--quick] [--write]
+                CPU time, memory and truth of other load generators
   bench apps    [--ior PATH] [--mdtest PATH] [--md-workbench PATH] [--io500 PATH] [--libs3 FILE] [--versitygw FILE] [--minio FILE]
                 [--repetitions N] [--quick] [--write]  applications under libs3 and on files; our io500 and the real one
   gallery       [PICTURE ...]  the pictures of the gallery, from runs of today's program

@@ -1,5 +1,10 @@
 //! The applications: how they are called, and where their output has the figures.
 
+use crate::sh::Result;
+
+/// The number of files that is too many for a server over HTTP.
+const LONG: &str = "-n 5000";
+
 /// A figure that an application prints.
 pub(super) struct Figure {
     pub(super) name: &'static str,
@@ -25,6 +30,21 @@ impl Program {
     /// The amounts of work, as arguments.
     pub(super) fn works(&self, is_quick: bool) -> &'static [&'static str] {
         if is_quick { self.quick } else { self.works }
+    }
+
+    /// True if this work takes minutes over HTTP: the applications list a prefix at each removal, and a server reads
+    /// the whole directory for that.
+    pub(super) fn is_long(&self, work: &str) -> bool {
+        work.contains(LONG)
+    }
+
+    /// Adds the figures in an output to `values`, which has a list for each.
+    pub(super) fn add(&self, text: &str, values: &mut [Vec<f64>]) -> Result {
+        for (figure, values) in self.figures.iter().zip(values) {
+            let missing = || format!("{}: no {:?} in its output: {text}", self.name, figure.name);
+            values.push((figure.read)(text).ok_or_else(missing)?);
+        }
+        Ok(())
     }
 }
 

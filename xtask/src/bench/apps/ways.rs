@@ -77,6 +77,11 @@ impl Way {
         Ok(ways)
     }
 
+    /// True if neither the library nor the server is ours.
+    pub(super) fn is_foreign(&self) -> bool {
+        matches!(self.kind, Kind::Server(..))
+    }
+
     /// Runs `program` in a new directory on the tmpfs, and returns what it printed.
     pub(super) fn run(&self, path: &Path, program: &Program, work: &str) -> Result<String> {
         let dir = TempDir::in_memory("bench-apps")?;

@@ -6,18 +6,51 @@ mod tools;
 mod truth;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use tools::{OTHERS, Source, TOOLS, Tool};
+use tools::{Load, OTHERS, TOOLS, Tool};
 
+use super::candidate::{CLIENT_CORE, pinned};
 use crate::files;
-use crate::sh::{Result, ensure, none_of, root, write_between};
+use crate::sh::{Result, ensure, none_of, root, words, write_between};
 
 /// A tool that can be measured.
 struct Peer {
-    tool: &'static Tool,
-    program: PathBuf,
-    /// False if the program was named by path: its version is not known then.
-    is_installed: bool,
+    name: String,
+    sends: &'static str,
+    call: Call,
+    version: String,
+}
+
+/// How a tool is called.
+enum Call {
+    /// By the command lines of this bench.
+    Known(&'static Tool, PathBuf),
+    /// By lines of the caller, for costs only.
+    Lines {
+        get: Option<String>,
+        put: Option<String>,
+    },
+}
+
+impl Peer {
+    /// The command that creates a load, on the client's core; `None` if no line is known for it.
+    fn load(&self, load: &Load<'_>) -> Option<Command> {
+        let (program, rest) = match &self.call {
+            Call::Known(tool, program) => (
+                program.to_string_lossy().into_owned(),
+                words(&(tool.load)(load)),
+            ),
+            Call::Lines { get, put } => {
+                let line = if load.put { put } else { get };
+                let mut words = words(&load.filled(line.as_ref()?));
+                (words.remove(0), words)
+            }
+        };
+        let mut command = pinned(&program, CLIENT_CORE);
+        command.args(rest).current_dir(load.dir);
+        Some(command)
+    }
 }
 
 /// How much is measured.
@@ -40,101 +73,149 @@ const QUICK: Extent = Extent {
 
 /// Measures costs and truth, or one of them if it is named.
 ///
-/// `--tool NAME=PATH` names the program of a tool (may be repeated), `--quick` measures a tenth, `--write` puts the
-/// tables into `docs/other-tools.md`. Tools without a path come from `PATH` or are installed from their registry.
-/// A tool that cannot be had is named in the table.
+/// `--tool NAME=PATH` names the program of a tool that this bench has command lines for. `--get NAME=LINE` and `--put NAME=LINE` add
+/// any other tool to the costs: a command line with the placeholders of [`Load::filled`] that reads or writes until it
+/// is stopped. `--quick` measures a tenth, `--write` puts the tables into `docs/other-tools.md`. Tools without a path
+/// come from `PATH` or are installed from their registry. A tool that cannot be had is named below the table.
 ///
 /// # Errors
-/// An argument is unknown, our program fails, or a percentile of ours is wrong.
+/// An argument is unknown, our program fails, a percentile of ours is wrong, or ours costs more than its share of warp.
 pub(super) fn main(args: &[String]) -> Result {
-    sorted_out(args).and_then(|(peers, missing, words)| {
-        let extent = match words.iter().any(|word| word == "--quick") {
-            true => QUICK,
-            false => FULL,
-        };
-        let write = words.iter().any(|word| word == "--write");
-        let page = root().join("docs/other-tools.md");
-        let keep = |name: &str, table: &str| {
-            println!("{table}");
-            match write {
-                true => write_between(&page, name, table),
-                false => Ok(()),
-            }
-        };
-        let is_wanted = |part: &str| {
-            words.iter().any(|word| word == part) || words.iter().all(|word| word.starts_with("--"))
-        };
-        let mut wrong = Vec::new();
-        if is_wanted("cost") {
-            let table = cost::table(&peers, extent.turns)?;
-            keep(
-                "peers-cost",
-                &format!("{}\n{table}\n{missing}", conditions(&peers)?),
-            )?;
+    let asked = Asked::read(args)?;
+    let (peers, missing) = asked.peers();
+    let extent = if asked.has("--quick") { QUICK } else { FULL };
+    let page = root().join("docs/other-tools.md");
+    let keep = |name: &str, table: &str| {
+        println!("{table}");
+        match asked.has("--write") {
+            true => write_between(&page, name, table),
+            false => Ok(()),
         }
-        if is_wanted("truth") {
-            let (table, ours) = truth::table(&peers, extent.seconds)?;
-            wrong = ours;
-            keep("peers-truth", &table)?;
-        }
-        none_of(&wrong)
-    })
+    };
+    let is_wanted = |part: &str| asked.has(part) || !asked.has("cost") && !asked.has("truth");
+    let mut missed = Vec::new();
+    if is_wanted("cost") {
+        let table = cost::table(&peers, extent.turns, &mut missed)?;
+        let conditions = conditions(&peers)?;
+        keep("peers-cost", &format!("{conditions}\n{table}\n{missing}"))?;
+    }
+    if is_wanted("truth") {
+        let table = truth::table(&peers, extent.seconds, &mut missed)?;
+        keep("peers-truth", &table)?;
+    }
+    none_of(&missed)
 }
 
-/// The tools that can be had, a text about those that cannot, and the other arguments.
-fn sorted_out(args: &[String]) -> Result<(Vec<Peer>, String, Vec<String>)> {
-    let (mut paths, mut words) = (Vec::new(), Vec::new());
-    let mut rest = args.iter();
-    while let Some(arg) = rest.next() {
-        match arg.as_str() {
-            "--tool" => paths.push(rest.next().ok_or("--tool needs NAME=PATH")?),
-            "--quick" | "--write" | "cost" | "truth" => words.push(arg.clone()),
-            _ => {
-                return Err(format!(
-                    "unknown argument {arg}: cost, truth, --tool NAME=PATH, --quick, --write"
-                ));
+/// The arguments, read.
+#[derive(Default)]
+struct Asked<'a> {
+    tools: Vec<(&'a str, &'a Path)>,
+    /// Name, line, and whether it writes.
+    lines: Vec<(&'a str, &'a str, bool)>,
+    words: Vec<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    fn read(args: &'a [String]) -> Result<Self> {
+        let mut asked = Self::default();
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            let option = arg.as_str();
+            match option {
+                "--quick" | "--write" | "cost" | "truth" => asked.words.push(option),
+                "--tool" | "--get" | "--put" => {
+                    let pair = rest.next().and_then(|pair| pair.split_once('='));
+                    let (name, value) = pair.ok_or_else(|| format!("{option} needs NAME=VALUE"))?;
+                    asked.add(option, name, value)?;
+                }
+                _ => {
+                    return Err(format!(
+                        "unknown argument {arg}: cost, truth, --tool NAME=PATH, --get NAME=LINE, --put NAME=LINE, \
+                         --quick, --write"
+                    ));
+                }
             }
         }
+        Ok(asked)
     }
-    let mut given: Vec<(&str, &Path)> = Vec::new();
-    for pair in paths {
-        let (name, path) = pair
-            .split_once('=')
-            .ok_or_else(|| format!("--tool {pair}: NAME=PATH is expected"))?;
-        ensure(TOOLS.iter().any(|tool| tool.name == name), || {
-            let known: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
-            format!(
-                "--tool {pair}: this bench has command lines for {} only",
+
+    fn add(&mut self, option: &str, name: &'a str, value: &'a str) -> Result {
+        let known: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+        match (option, known.contains(&name)) {
+            ("--tool", true) => {
+                ensure(Path::new(value).is_file(), || {
+                    format!("--tool {name}={value}: no such file")
+                })?;
+                self.tools.push((name, Path::new(value)));
+                Ok(())
+            }
+            ("--tool", false) => Err(format!(
+                "--tool {name}: this bench has command lines for {}; give others with --get and --put",
                 known.join(", ")
-            )
-        })?;
-        ensure(Path::new(path).is_file(), || {
-            format!("--tool {pair}: no such file")
-        })?;
-        given.push((name, Path::new(path)));
-    }
-    let mut peers = Vec::new();
-    let mut missing = String::from("Not measured:");
-    for tool in &TOOLS {
-        let path = given.iter().find(|(name, _)| *name == tool.name);
-        match tool.program(path.map(|(_, path)| *path)) {
-            Ok(program) => peers.push(Peer {
-                tool,
-                program,
-                is_installed: path.is_none(),
-            }),
-            Err(why) => {
-                eprintln!("NOT MEASURED: {}: {why}", tool.name);
-                missing += &format!(" {} ({why}),", tool.name);
+            )),
+            (_, true) => Err(format!(
+                "{option} {name}: this bench has a line; use --tool {name}=PATH"
+            )),
+            (_, false) => {
+                let has_words = shlex::split(value).is_some_and(|words| !words.is_empty());
+                ensure(has_words, || {
+                    format!("{option} {name}: not a command line: {value}")
+                })?;
+                self.lines.push((name, value, option == "--put"));
+                Ok(())
             }
         }
     }
-    for (name, why) in OTHERS {
-        eprintln!("NOT MEASURED: {name}: {why}");
-        missing += &format!(" {name} ({why}),");
+
+    fn has(&self, word: &str) -> bool {
+        self.words.contains(&word)
     }
-    missing.pop();
-    Ok((peers, missing + ".\n", words))
+
+    /// The tools that can be had, and a text about those that cannot.
+    fn peers(&self) -> (Vec<Peer>, String) {
+        let (mut peers, mut missing) = (Vec::new(), Vec::new());
+        for tool in &TOOLS {
+            let path = self.tools.iter().find(|(name, _)| *name == tool.name);
+            match tool.program(path.map(|(_, path)| *path)) {
+                Ok(program) => peers.push(Peer {
+                    name: tool.name.to_owned(),
+                    sends: tool.sends,
+                    call: Call::Known(tool, program),
+                    version: match path {
+                        Some(_) => "(given by path)".to_owned(),
+                        None => tool.version(),
+                    },
+                }),
+                Err(why) => missing.push((tool.name, why)),
+            }
+        }
+        let mut names: Vec<&str> = self.lines.iter().map(|line| line.0).collect();
+        names.sort_unstable();
+        names.dedup();
+        let line = |name: &str, put: bool| {
+            let line = self
+                .lines
+                .iter()
+                .find(|line| line.0 == name && line.2 == put);
+            line.map(|line| line.1.to_owned())
+        };
+        peers.extend(names.iter().map(|name| Peer {
+            name: (*name).to_owned(),
+            sends: "as its line says",
+            call: Call::Lines {
+                get: line(name, false),
+                put: line(name, true),
+            },
+            version: "(given by line)".to_owned(),
+        }));
+        let others = OTHERS.iter().filter(|(name, _)| !names.contains(name));
+        missing.extend(others.map(|(name, why)| (*name, (*why).to_owned())));
+        let missing: Vec<String> = (missing.iter())
+            .inspect(|(name, why)| eprintln!("NOT MEASURED: {name}: {why}"))
+            .map(|(name, why)| format!("{name} ({why})"))
+            .collect();
+        (peers, format!("Not measured: {}.\n", missing.join(", ")))
+    }
 }
 
 /// What the tables were measured on, and with which versions.
@@ -149,7 +230,9 @@ fn conditions(peers: &[Peer]) -> Result<String> {
         .lines()
         .filter(|line| line.starts_with("processor"))
         .count();
-    let versions: Vec<String> = peers.iter().map(version).collect();
+    let versions: Vec<String> = (peers.iter())
+        .map(|peer| format!("{} {}", peer.name, peer.version))
+        .collect();
     Ok(format!(
         "Measured on {cores} virtual cores of {} (family {}, model {}), which other work shares. Versions: {}.\n",
         field("model name"),
@@ -159,21 +242,47 @@ fn conditions(peers: &[Peer]) -> Result<String> {
     ))
 }
 
-fn version(peer: &Peer) -> String {
-    let name = peer.tool.name;
-    if !peer.is_installed {
-        return format!("{name} (given by path)");
-    }
-    match peer.tool.source {
-        Source::Debian => {
-            let query = crate::sh::line(&format!("dpkg-query -W -f ${{Version}} {name}")).output();
-            let text = query.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
-            format!("{name} {}", text.unwrap_or_default())
-                .trim_end()
-                .to_owned()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_without_meaning_are_refused() {
+        let refused = |line: &str| Asked::read(&words(line)).err().unwrap_or_default();
+        for (line, why) in [
+            ("--quik", "unknown argument --quik"),
+            ("--tool warp", "needs NAME=VALUE"),
+            ("--tool warp=/nowhere/warp", "no such file"),
+            ("--tool k6=/bin/true", "--get and --put"),
+            ("--get wrk=x", "use --tool"),
+            ("--get k6=", "not a command line"),
+        ] {
+            assert!(refused(line).contains(why), "{line}: {}", refused(line));
         }
-        _ => format!("{name} {}", peer.tool.version())
-            .trim_end()
-            .to_owned(),
+    }
+
+    #[test]
+    fn a_line_of_the_caller_gets_the_load() {
+        let args =
+            words("--get 'mine=/bin/mine -u http://{address} -z {size} -t {connections}' cost");
+        let asked = Asked::read(&args).expect("the arguments");
+        let lines = &asked.lines;
+        assert_eq!(
+            (lines.len(), lines[0].2, asked.has("cost")),
+            (1, false, true)
+        );
+        let load = Load {
+            address: "127.0.0.1:1",
+            access_key: "a",
+            secret_key: "s",
+            put: false,
+            size: 4096,
+            connections: 64,
+            dir: "/tmp",
+        };
+        assert_eq!(
+            load.filled(lines[0].1),
+            "/bin/mine -u http://127.0.0.1:1 -z 4096 -t 64"
+        );
     }
 }

@@ -33,6 +33,19 @@ pub(super) struct Load<'a> {
     pub(super) dir: &'a str,
 }
 
+impl Load<'_> {
+    /// `line` with this load in place of `{address}`, `{access_key}`, `{secret_key}`, `{size}` (bytes), `{connections}` and
+    /// `{dir}`.
+    pub(super) fn filled(&self, line: &str) -> String {
+        line.replace("{address}", self.address)
+            .replace("{access_key}", self.access_key)
+            .replace("{secret_key}", self.secret_key)
+            .replace("{size}", &self.size.to_string())
+            .replace("{connections}", &self.connections.to_string())
+            .replace("{dir}", self.dir)
+    }
+}
+
 /// Reads of small objects at a rate, for a time.
 pub(super) struct Paced<'a> {
     pub(super) address: &'a str,
@@ -271,11 +284,21 @@ impl Tool {
     }
 
     /// The version that its registry gave.
-    pub(super) fn version(&self) -> &'static str {
+    pub(super) fn version(&self) -> String {
         match self.source {
-            Source::Crate(version) => version,
-            Source::Module(module) => module.rsplit_once('@').map_or("", |(_, version)| version),
-            Source::Debian | Source::Path => "",
+            Source::Crate(version) => version.to_owned(),
+            Source::Module(module) => {
+                let version = module.rsplit_once('@').map_or("", |(_, version)| version);
+                version.to_owned()
+            }
+            Source::Debian => {
+                let mut query = cmd("dpkg-query", ["-W", "-f", "${Version}", self.name]);
+                let text = query
+                    .output()
+                    .map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
+                text.unwrap_or_default()
+            }
+            Source::Path => String::new(),
         }
     }
 }

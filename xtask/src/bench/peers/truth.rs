@@ -9,10 +9,11 @@
 //! nothing while it waits does not see most of them.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
-use super::Peer;
 use super::tools::{Pace, Paced, Reported};
+use super::{Call, Peer};
 use crate::conformance::delays::{Answer, answers, lognormal};
 use crate::files::{self, TempDir};
 use crate::machine::{TimeLimits, undisturbed};
@@ -66,9 +67,9 @@ type Figures = [Option<f64>; 4];
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 const NAMES: [&str; 4] = ["p50", "p99", "p99.9", "max"];
 
-/// Measures both cases with every tool. Returns the tables, and what is wrong with ours.
-pub(super) fn table(peers: &[Peer], seconds: u32) -> Result<(String, Vec<String>)> {
-    let (mut text, mut wrong) = (String::new(), Vec::new());
+/// Measures both cases with every tool. Returns the tables, and adds to `missed` what is wrong with ours.
+pub(super) fn table(peers: &[Peer], seconds: u32, missed: &mut Vec<String>) -> Result<String> {
+    let mut text = String::new();
     for case in &CASES {
         let offered = RATE * seconds;
         let _ = write!(
@@ -86,14 +87,17 @@ pub(super) fn table(peers: &[Peer], seconds: u32) -> Result<(String, Vec<String>
             ours = Some((reported, truth));
             Ok(outcome)
         });
-        wrong.extend(judged.err());
+        missed.extend(judged.err());
         if let Some((reported, truth)) = &ours {
             text += &row("Bucketload", reported, *truth);
         }
         for peer in peers {
-            for pace in peer.tool.paces {
-                let name = format!("{}, {}", peer.tool.name, pace.how);
-                match case.theirs(peer, pace, seconds) {
+            let Call::Known(tool, program) = &peer.call else {
+                continue;
+            };
+            for pace in tool.paces {
+                let name = format!("{}, {}", tool.name, pace.how);
+                match case.theirs(program, pace, seconds) {
                     Ok((reported, truth)) => text += &row(&name, &reported, truth),
                     Err(why) => {
                         eprintln!("FAILED: {name}, {}: {why}", case.name);
@@ -104,7 +108,7 @@ pub(super) fn table(peers: &[Peer], seconds: u32) -> Result<(String, Vec<String>
         }
         text.push('\n');
     }
-    Ok((text, wrong))
+    Ok(text)
 }
 
 /// Compares ours with the truth.
@@ -231,7 +235,7 @@ impl Case {
         Ok((reported, self.truth(seconds, &text)?))
     }
 
-    fn theirs(&self, peer: &Peer, pace: &Pace, seconds: u32) -> Result<(Reported, Figures)> {
+    fn theirs(&self, program: &Path, pace: &Pace, seconds: u32) -> Result<(Reported, Figures)> {
         let dir = TempDir::new("bench-truth")?;
         let log = dir.file("log.csv");
         let server = self.serve(&log)?;
@@ -250,7 +254,7 @@ impl Case {
             dir.file("target"),
             format!("GET http://{address}/bench/k\n"),
         )?;
-        let line = (pace.line)(&quoted(&peer.program)?, &paced);
+        let line = (pace.line)(&quoted(program)?, &paced);
         let mut command = cmd("sh", ["-c", &line]);
         let process = Process::recorded(command.current_dir(dir.path()))?;
         let outcome = process.end(Duration::from_secs(u64::from(seconds) * 3 + 60))?;
