@@ -55,6 +55,12 @@ fn interval(records: &[OpRecord]) -> Interval {
         let span = tally.span_mut(record.work, 1);
         span.failed += 1;
         span.makespan.record(record.bytes);
+        for (i, count) in tally.kvcache.sums().into_iter().enumerate() {
+            *count += record.bytes / (i as u64 + 1);
+        }
+        for (i, peak) in tally.kvcache.peaks().into_iter().enumerate() {
+            *peak = (*peak).max(record.bytes + i as u64);
+        }
     }
     tally.cells.sort_by_key(|c| (c.work, c.class));
     Interval {

@@ -123,6 +123,10 @@ fn all_facts(
     let kept = ["file", "left out", "note"];
     let all = facts(trace.summary()).into_iter();
     let mut rows: Vec<_> = all.filter(|row| kept.contains(&row.0.as_str())).collect();
+    let outside = rows.iter_mut().find(|row| row.1.contains("outside-window"));
+    if let Some(row) = outside {
+        row.1 += "; a request outside the window counts once per block";
+    }
     let mut row = |name: &str, text: String| rows.push((name.to_owned(), text));
     let cache = cache(plan);
     let seconds = trace.summary().span_ns as f64 / 1e9;

@@ -70,7 +70,7 @@ pub struct KvCounts {
     pub hit_bytes: u64,
     /// Objects found beyond the first miss of their request: read or looked up in vain.
     pub wasted: u64,
-    /// Blocks that the index knew and that could not be read.
+    /// Requests for which a block that had been written could not be read.
     pub lost: u64,
     /// Blocks to write: those from the first miss of their request on.
     pub missed: u64,

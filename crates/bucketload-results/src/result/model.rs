@@ -127,18 +127,23 @@ pub struct KvTarget {
 
 impl KvcacheResult {
     /// The counts with their names for readers.
-    pub(crate) fn rows(&self) -> [(&'static str, u64); 14] {
+    pub(crate) fn rows(&self) -> [(&'static str, u64); 15] {
         let c = &self.counts;
+        let ended = c.written + c.unwritten;
         [
             ("requests", c.requests),
             ("begun late by the client", c.late),
             ("blocks looked up", c.blocks),
             ("hits", c.hits),
             ("objects found beyond a miss, in vain", c.wasted),
-            ("blocks lost by the store", c.lost),
+            ("requests that could not read a written block", c.lost),
             ("blocks missed", c.missed),
             ("blocks written", c.written),
             ("blocks whose write failed", c.unwritten),
+            (
+                "blocks not written by the end",
+                c.missed.saturating_sub(ended),
+            ),
             ("duplicate writes of blocks", c.duplicates),
             ("writes avoided because the object existed", c.avoided),
             ("blocks evicted", c.evicted),

@@ -86,6 +86,9 @@ fn interval(phase: u16) -> impl Strategy<Value = Interval> {
             }
             tally.jobs.begun = a / 5;
             tally.replay.shed = b / 7;
+            for (i, count) in tally.kvcache.sums().into_iter().enumerate() {
+                *count = b / (i as u64 + 2);
+            }
             tally.shaped.record(b);
             (
                 tally.offered,

@@ -132,10 +132,11 @@ impl Index {
         }
     }
 
-    /// The store does not have the block. Returns whether the cache has it.
-    pub(crate) fn lost(&mut self, id: u64) -> bool {
-        self.entry(id)
-            .is_some_and(|entry| std::mem::replace(&mut entry.present, false))
+    /// The store does not have the block any more, so it has to be written.
+    pub(crate) fn lost(&mut self, id: u64) {
+        if let Some(entry) = self.entry(id) {
+            entry.present = false;
+        }
     }
 
     /// A request begins to write a block of `bytes` bytes, which becomes the newest. Returns whether the cache has it
@@ -361,6 +362,10 @@ mod tests {
         index.insert(2, 5);
         index.wrote(2, false);
         assert_eq!(index.bytes(), 0);
-        assert!(!index.lost(2));
+        index.insert(3, 1);
+        index.wrote(3, true);
+        index.lost(3);
+        assert!(index.reading(3).is_none());
+        assert!(!index.insert(3, 1), "it has to be written");
     }
 }

@@ -264,6 +264,7 @@ fn at_the_times_of_the_trace_every_request_is_served_and_every_write_accounted_f
             "{counts}"
         );
         assert!(count("avoided") <= count("duplicates"), "{counts}");
+        assert_eq!(count("lost"), 0, "{counts}");
         let durations = cache["durations"].as_array().unwrap();
         let n = |name: &str| {
             let found = durations.iter().find(|d| d["name"] == name);

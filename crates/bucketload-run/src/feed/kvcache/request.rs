@@ -202,8 +202,11 @@ impl Kvcache {
         for block in &request.blocks[..request.kept] {
             self.index.read(block.id);
         }
-        let first_miss = request.blocks.get(hits);
-        let lost = first_miss.is_some_and(|block| self.index.lost(block.id));
+        // A block that the index kept for the reads was there and could not go.
+        let lost = hits < request.kept;
+        if lost {
+            self.index.lost(request.blocks[hits].id);
+        }
         let found = &request.blocks[..hits];
         let hit_tokens: u64 = found.iter().map(|block| block.tokens).sum();
         let missed_tokens = request.tokens - hit_tokens;
