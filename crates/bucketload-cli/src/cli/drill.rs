@@ -54,6 +54,14 @@ pub(crate) struct DrillArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["drill", "hooks"])]
     pub(crate) mend: Option<PathBuf>,
 
+    /// Do the same drill N times, into --out/1 to --out/N, and print the medians of its figures
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000), conflicts_with_all = ["mend", "dry_run"])]
+    pub(crate) repeat: Option<u32>,
+
+    /// Stop as if interrupted when standard input closes
+    #[arg(long, hide = true)]
+    pub(crate) exit_with_stdin: bool,
+
     #[command(flatten)]
     pub(crate) target: TargetArgs,
 

@@ -17,7 +17,7 @@ use crate::commands::gates;
 use crate::commands::report::{print_result, text_options};
 use crate::connection::{Connection, flags_of, target_of};
 use crate::drill::line::FaultLine;
-use crate::drill::{journal, stage};
+use crate::drill::{journal, repeat, stage};
 use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
@@ -50,6 +50,9 @@ pub(crate) fn execute(args: &DrillArgs, global: &GlobalArgs, color: bool) -> Res
     if args.load.dry_run {
         return dry_run(&resolved, &drill, args.output.output);
     }
+    if let Some(count) = args.repeat {
+        return repeat_all(args, count, &resolved.plan.workload);
+    }
     let target_args = flags_of(&args.target, file.spec().target.as_ref())?;
     let makes_faults = drill.faults.iter().any(|fault| !fault.is_hook());
     let [engine, _] = drivers::registry().engine;
@@ -66,6 +69,9 @@ pub(crate) fn execute(args: &DrillArgs, global: &GlobalArgs, color: bool) -> Res
     };
     let (mut job, setting) = job(args, global, resolved, &file, &connection, drill, endpoints)?;
     let stop = signals::watched()?;
+    if args.exit_with_stdin {
+        signals::stop_with_stdin(stop.clone()).or_aborted()?;
+    }
     let (watch, thread) = stage::start(setting, line, stop.clone()).or_aborted()?;
     job.watch = Some(Box::new(watch));
     let out = job.out.clone();
@@ -96,6 +102,21 @@ pub(crate) fn execute(args: &DrillArgs, global: &GlobalArgs, color: bool) -> Res
             out.join(bucketload_results::drill::JOURNAL).display()
         ))),
     }
+}
+
+/// Does the drill several times.
+fn repeat_all(args: &DrillArgs, count: u32, workload: &str) -> Result<Exit, Failure> {
+    if args.output.output != OutputFormat::Text {
+        return Err(Failure::usage(
+            "--output: the summary of --repeat is text; remove the flag, and read the drills with `bucketload report`",
+        ));
+    }
+    let started = time::OffsetDateTime::now_utc();
+    let dir = setup::run_directory(args.output.out.as_deref(), workload, started)?;
+    let stop = signals::watched()?;
+    let (summary, exit) = repeat::execute(count, &dir, &stop)?;
+    print(summary.as_bytes())?;
+    Ok(exit)
 }
 
 /// The workload `name`: a file if the name looks like one or a file exists, else a built-in drill.

@@ -7,9 +7,10 @@
 //! ```
 //!
 //! `stage` keeps to the schedule, `line` is the fault line seen from the run, `hooks` runs commands, `journal` records what
-//! happened and what is owed. The figures are computed from the run directory afterwards.
+//! happened and what is owed, `repeat` does the same drill several times. The figures are computed from the run directory afterwards.
 
 pub(crate) mod hooks;
 pub(crate) mod journal;
 pub(crate) mod line;
+pub(crate) mod repeat;
 pub(crate) mod stage;

@@ -6,6 +6,7 @@ use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
 use super::{Effect, Quantity, Run, Sample, Unit};
+use crate::drill::{DrillResult, Times};
 use crate::result::metric::{Figures, Metric};
 use crate::result::{Latency, PhaseResult};
 
@@ -37,6 +38,13 @@ pub(super) fn samples(a: &[Run], b: &[Run]) -> (Vec<Sample>, Vec<String>) {
                 .to_owned(),
         );
     }
+    let plan = |run: &Run| run.result.drill.as_ref().map(|drill| drill.plan.clone());
+    let different = a.iter().chain(b).any(|run| plan(run) != plan(&a[0]));
+    if different {
+        notes.push(
+            "not all runs are the same drill, so the figures of drills are not compared".to_owned(),
+        );
+    }
     let of = |runs: &[Run]| -> Vec<Vec<Value>> {
         runs.iter().map(|run| values(run, latencies)).collect()
     };
@@ -48,6 +56,9 @@ pub(super) fn samples(a: &[Run], b: &[Run]) -> (Vec<Sample>, Vec<String>) {
     let mut samples = Vec::new();
     let mut missing = Vec::new();
     for (quantity, _) in &a[0] {
+        if different && quantity.id.starts_with("drill/") {
+            continue;
+        }
         let side = |runs: &[Vec<Value>]| -> Option<Vec<f64>> {
             runs.iter().map(|run| find(run, &quantity.id)).collect()
         };
@@ -75,7 +86,52 @@ fn values(run: &Run, latencies: bool) -> Vec<Value> {
     for phase in run.result.measured() {
         of_phase(phase, several, latencies, &mut out);
     }
+    out.extend(run.result.drill.iter().flat_map(of_drill));
     out
+}
+
+/// The figures of a drill that broke something. A time that is shorter than an interval counts as an interval, because
+/// nothing shorter is known; a time that has no end is none.
+fn of_drill(drill: &DrillResult) -> Vec<Value> {
+    if drill.faults.is_empty() {
+        return Vec::new();
+    }
+    let time = |what: &str, primary, time: Option<Times>| {
+        let s = time?.s.max(drill.resolution_s);
+        let quantity = Quantity {
+            id: format!("drill/{}", what.replace(' ', "/")),
+            name: what.to_owned(),
+            unit: Unit::Ns,
+            better: Better::Lower,
+            effect: Effect::Ratio,
+            primary,
+            gate: true,
+        };
+        Some((quantity, s * 1e9))
+    };
+    let availability = Quantity {
+        id: "drill/availability".to_owned(),
+        name: "availability since the first break".to_owned(),
+        unit: Unit::Share,
+        better: Better::Higher,
+        effect: Effect::Difference,
+        primary: false,
+        gate: true,
+    };
+    [
+        time("time to recover", true, drill.recover),
+        time("time to detect", false, drill.detect),
+        time(
+            "longest time without a success",
+            false,
+            Some(drill.longest_gap),
+        ),
+        time("backlog worked off", false, drill.worked_off),
+        Some((availability, drill.available_since.share)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<Value>) {

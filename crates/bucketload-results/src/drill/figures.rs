@@ -25,6 +25,9 @@ const BUDGET_S: f64 = 30.0 * 86_400.0;
 /// The result of a drill. Instants are seconds since the start of the measured phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DrillResult {
+    /// What was planned; `None` in results that lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<DrillPlan>,
     /// Whether the baseline allowed anything to be broken; `None` if the run ended before that was known.
     pub valid: Option<bool>,
     /// The verdict on the baseline in words.
@@ -202,13 +205,15 @@ pub fn result(
     let response = baseline(run, &spans)?;
     // A quarter above what 99 % of the baseline keep.
     let limit_ns = response.quantile_ns(0.99).saturating_mul(5) / 4;
+    let usual_ns = response.quantile_ns(0.75).saturating_mul(5) / 4;
     let deadline_ns = match drill.deadline_ns {
         0 => objective_ns(slo).unwrap_or(limit_ns),
         deadline => deadline,
     };
-    let all = slots(run, &spans, limit_ns, deadline_ns)?;
+    let all = slots(run, &spans, (usual_ns, limit_ns), deadline_ns)?;
     let budget = budget_of(slo);
     let mut result = DrillResult {
+        plan: Some(drill.clone()),
         valid: course.valid,
         why: course.why.clone(),
         resolution_s: drill.interval_ns as f64 / SECOND,
@@ -312,7 +317,12 @@ impl DrillResult {
 }
 
 /// From the last mend at `mend` to the first instant from which no interval is out for as long as the drill holds.
-fn recovered(since: &[Slot], out: &[bool], mend: u64, drill: &DrillPlan) -> Option<Times> {
+pub(super) fn recovered(
+    since: &[Slot],
+    out: &[bool],
+    mend: u64,
+    drill: &DrillPlan,
+) -> Option<Times> {
     let s = |ns: u64| ns as f64 / SECOND;
     let end = since.last()?.end_ns;
     let mut at = since.iter().position(|slot| slot.end_ns > mend)?;
@@ -340,7 +350,7 @@ fn recovered(since: &[Slot], out: &[bool], mend: u64, drill: &DrillPlan) -> Opti
 }
 
 /// The longest time without a success that begins at or after the interval of `from`.
-fn longest_gap(since: &[Slot], from: u64) -> Times {
+pub(super) fn longest_gap(since: &[Slot], from: u64) -> Times {
     let s = |ns: u64| ns as f64 / SECOND;
     let mut longest = Times::default();
     let mut last: Option<&Slot> = None;

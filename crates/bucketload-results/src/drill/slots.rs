@@ -22,6 +22,8 @@ pub(crate) struct Slot {
     pub(crate) ok: u64,
     /// Successes whose response time exceeded the limit of the band.
     pub(crate) slow: u64,
+    /// Successes whose response time exceeded what three quarters of the baseline keep.
+    pub(crate) late: u64,
     /// Successes within the deadline.
     pub(crate) good: u64,
     /// Operations that failed.
@@ -96,11 +98,11 @@ pub(crate) struct Slots {
     pub(crate) after: Part,
 }
 
-/// Condenses the intervals. An operation is slow beyond `limit_ns` and good within `deadline_ns`.
+/// Condenses the intervals. An operation is late beyond `usual_ns`, slow beyond `limit_ns` and good within `deadline_ns`.
 pub(crate) fn slots(
     run: &RunDir,
     spans: &Spans,
-    limit_ns: u64,
+    (usual_ns, limit_ns): (u64, u64),
     deadline_ns: u64,
 ) -> Result<Slots, ResultsError> {
     let mut all = Slots::default();
@@ -149,6 +151,7 @@ pub(crate) fn slots(
         }
         for cell in &interval.tally.cells {
             let h = &cell.response;
+            slot.late += h.count() - h.count_at_most(usual_ns);
             slot.slow += h.count() - h.count_at_most(limit_ns);
             slot.good += h.count_at_most(deadline_ns);
             response.merge(h);

@@ -1,6 +1,7 @@
 //! The band: what it finds, what it leaves alone.
 
 use super::band::Band;
+use super::figures::{longest_gap, recovered};
 use super::slots::Slot;
 
 /// Intervals of 100 ms with 20 operations each, of which `bad` gives the slow ones by number of the interval.
@@ -58,6 +59,31 @@ fn a_hiccup_is_no_fault_and_a_fault_is_found_at_once() {
 }
 
 #[test]
+fn many_that_are_a_little_slow_are_found() {
+    let quarter = |i: u64| (0..20).filter(|j| chance(9, i * 20 + j) < 0.25).count() as u64;
+    let late = |late: &dyn Fn(u64) -> u64| -> Vec<Slot> {
+        let all = slots(600, |_| 0).into_iter().zip(0..);
+        all.map(|(slot, i)| Slot {
+            late: late(i),
+            ..slot
+        })
+        .collect()
+    };
+    let calm = late(&quarter);
+    let (baseline, rest) = calm.split_at(300);
+    assert!(!Band::of(baseline).out(rest).contains(&true));
+    let fault = late(&|i| {
+        if (400..500).contains(&i) {
+            20
+        } else {
+            quarter(i)
+        }
+    });
+    let out = Band::of(baseline).out(&fault[300..]);
+    assert_eq!(out.iter().filter(|out| **out).count(), 100);
+}
+
+#[test]
 fn a_pile_and_a_silence_are_out() {
     let quiet = slots(300, |i| luck(2, i));
     let band = Band::of(&quiet);
@@ -79,4 +105,60 @@ fn a_pile_and_a_silence_are_out() {
 fn a_baseline_that_is_rough_has_a_wide_band() {
     let rough = slots(300, |i| if i % 10 < 3 { 8 } else { 0 });
     assert!(!Band::of(&rough).out(&rough).contains(&true));
+}
+
+/// A drill that holds for a second, in intervals of 100 ms.
+fn held() -> bucketload_core::drill::DrillPlan {
+    bucketload_core::drill::DrillPlan {
+        warm_ns: 0,
+        steady_ns: 0,
+        recover_ns: 3_000_000_000,
+        hold_ns: 1_000_000_000,
+        interval_ns: 100_000_000,
+        deadline_ns: 0,
+        faults: Vec::new(),
+    }
+}
+
+/// Intervals of 100 ms.
+fn seconds(count: u64, ok: impl Fn(u64) -> u64) -> Vec<Slot> {
+    let slot = |i: u64| Slot {
+        start_ns: i * 100_000_000,
+        end_ns: (i + 1) * 100_000_000,
+        offered: 20,
+        ok: ok(i),
+        ..Slot::default()
+    };
+    (0..count).map(slot).collect()
+}
+
+#[test]
+fn recovery_is_where_the_band_begins_to_hold() {
+    let all = seconds(40, |_| 20);
+    let out = |range: &[u64]| -> Vec<bool> { (0..40).map(|i| range.contains(&i)).collect() };
+    let at = |out: &[bool]| recovered(&all, out, 1_050_000_000, &held());
+    // Mended in interval 10; out until 12, and again at 15 and 16.
+    let found = at(&out(&[10, 11, 12, 15, 16])).unwrap();
+    assert!(
+        (found.s - 0.65).abs() < 1e-9 && (found.from_s - 0.55).abs() < 1e-9,
+        "{found:?}"
+    );
+    assert_eq!(at(&out(&[8, 9])).unwrap().s, 0.0);
+    // After the last interval that is out, too little is left.
+    assert!(recovered(&all, &out(&[10, 32, 33]), 3_250_000_000, &held()).is_none());
+}
+
+#[test]
+fn the_longest_gap_lies_between_two_successes() {
+    let gap = |ok: &dyn Fn(u64) -> u64| longest_gap(&seconds(40, ok), 500_000_000);
+    assert_eq!(gap(&|_| 20).s, 0.0);
+    let hole = gap(&|i| if (10..20).contains(&i) { 0 } else { 20 });
+    assert!(
+        (hole.from_s - 1.0).abs() < 1e-9
+            && (hole.to_s - 1.2).abs() < 1e-9
+            && (hole.s - 1.1).abs() < 1e-9
+    );
+    let end = gap(&|i| if i >= 30 { 0 } else { 20 });
+    assert!((end.from_s - 1.0).abs() < 1e-9, "{end:?}");
+    assert!(gap(&|_| 0).s > 3.4);
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::common::agents::{background, end_of, wait_for};
-use crate::common::{Outcome, bucketload, call};
+use crate::common::{Outcome, Serve, bucketload, call};
 
 const ANY: &str = "--accept=degraded,unsteady,overloaded,client-bound";
 
@@ -243,6 +243,72 @@ fn a_dry_run_prints_the_commands_and_wrong_drills_are_refused() {
     drill(dir.path(), stray, &["--target", "file:///tmp/x"]).expect(2, &["no connections"]);
     let run = call(&mut bucketload(dir.path(), &["run", "d.toml"]));
     run.expect(2, &["bucketload drill"]);
+}
+
+#[test]
+fn writes_that_the_store_forgot_are_lost_and_those_without_an_answer_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--fault", "lost,op=put,after=60,every=40"]);
+    let (url, target) = (
+        server.url(),
+        [
+            "--target",
+            "s3://bench/p",
+            "--create-bucket",
+            "--oracle",
+            "--endpoint-url",
+        ],
+    );
+    let fault = "[[fault]]\nwhat = \"half-open\"\nshare = \"50%\"\nfor = \"1s\"";
+    let outcome = drill(dir.path(), fault, &[&target[..], &[url.as_str()]].concat());
+    assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+    let result = outcome.json();
+    assert_eq!(result["drill"]["valid"], true, "{}", result["drill"]["why"]);
+    assert!(
+        !result["oracle"]["found"].as_object().unwrap().is_empty(),
+        "{}",
+        result["oracle"]
+    );
+}
+
+#[test]
+fn repeated_drills_have_medians_and_compare() {
+    let dir = tempfile::tempdir().unwrap();
+    file(
+        dir.path(),
+        "[[fault]]\nwhat = \"black-hole\"\nfor = \"500ms\"",
+    );
+    let line = [
+        "drill",
+        "d.toml",
+        "--repeat",
+        "2",
+        "--out",
+        "out",
+        "--no-calibration",
+        "--quiet",
+        ANY,
+    ];
+    let outcome = call(&mut bucketload(dir.path(), &line));
+    outcome.expect(0, &["drill 2 of 2"]);
+    assert!(
+        outcome.stdout.contains("time to recover") && outcome.stdout.contains("2 of 2"),
+        "{}",
+        outcome.stdout
+    );
+    let compare = ["compare", "out/1", "out/2", "--allow-different", "verdict"];
+    let outcome = call(&mut bucketload(dir.path(), &compare));
+    if outcome.code == 2 {
+        // What limits the client on a busy machine says nothing about a store, and is not compared.
+        return outcome.expect(2, &["it says nothing about the store"]);
+    }
+    outcome.expect(0, &[]);
+    for words in [
+        "longest time without a success",
+        "availability since the first break",
+    ] {
+        assert!(outcome.stdout.contains(words), "{}", outcome.stdout);
+    }
 }
 
 /// Starts a drill whose hook breaks for a minute, and waits until it is broken.
