@@ -171,6 +171,7 @@ fn load(command_line: &[String]) -> Result<LoadArgs, Failure> {
         Ok(Command::Run(args)) => Ok(args.load),
         Ok(Command::Io500(args)) => Ok(args.load),
         Ok(Command::MdWorkbench(args)) => Ok(args.load),
+        Ok(Command::Train(args)) => Ok(args.load),
         _ => Err(Failure::usage(
             "the coordinator's command does not support agents",
         )),

@@ -9,6 +9,7 @@ pub(crate) mod accounting;
 pub(crate) mod comparison;
 mod csv;
 mod detail;
+pub mod dlio;
 mod explain;
 mod headline;
 mod json;

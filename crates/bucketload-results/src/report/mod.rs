@@ -6,7 +6,7 @@
 //! all curves over time share, `anatomy` the parts of response times, `balance` the spread over endpoints and nodes,
 //! `accounting` what only some phases have (popularity, streams, size classes, gates), `workload` the comparison with
 //! theory, `oracle` the consistency findings, `ossperf` and `io500` the figures of those benchmarks, `density` the
-//! latencies of MD-Workbench, `notes` the remarks that several phases share, and `environment` the rest.
+//! latencies of MD-Workbench, `train` how busy accelerators were, `notes` the remarks that several phases share, and `environment` the rest.
 //! `comparison` and `overlay` make the same page for two sets of runs.
 
 mod accounting;
@@ -27,6 +27,7 @@ mod overview;
 mod questions;
 mod summary;
 mod time;
+mod train;
 mod workload;
 
 pub use density::density;
@@ -57,6 +58,8 @@ pub fn page(result: &RunResult) -> Page {
     page.sections.extend(scores);
     page.sections
         .extend(result.ossperf.as_ref().map(ossperf::section));
+    page.sections
+        .extend(result.train.iter().map(train::section));
     page.sections.extend(questions::sections(result));
     let several = result.measured().count() >= notes::SEVERAL;
     let notes = several.then(|| notes::gather(&mut page)).flatten();

@@ -37,5 +37,6 @@ mod scenarios;
 mod studies;
 mod study;
 mod target;
+mod train;
 mod verbs;
 mod versions;

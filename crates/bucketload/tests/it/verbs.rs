@@ -61,6 +61,11 @@ const VERBS: &[(&str, &str, How)] = &[
     ("io500", "--expect-rate 1MiB/s", Measures("[SCORE ]")),
     ("md-workbench", "", Measures("Total runtime")),
     (
+        "train",
+        "--model unet3d --accelerator h100 --target null:",
+        Measures("train-unet3d-h100"),
+    ),
+    (
         "study",
         "tiny.toml",
         Ends(0, "bucketload-studies/tiny/report.html"),
