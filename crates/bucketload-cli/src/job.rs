@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_agents::FleetWatch;
+use bucketload_core::agent::{AGENTS, AgentsFile};
 use bucketload_core::driver::AnyDriver;
 use bucketload_core::plan::Plan;
 use bucketload_core::sink::{Calibration, Event, PhaseEnd, RunSink};
@@ -16,6 +17,7 @@ use bucketload_results::analyze::{self, analyze};
 use bucketload_results::converge::Convergence;
 use bucketload_results::failing::Failing;
 use bucketload_results::oplog::{OpLogFacts, OpLogFormat};
+use bucketload_results::output::dlio;
 use bucketload_results::result::{NodeBalance, RunResult};
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status, write_verdict};
 use bucketload_run::{
@@ -440,7 +442,23 @@ pub(crate) fn report(dir: &Path) -> Result<RunResult, Failure> {
     write_verdict(dir, &result.verdict).or_aborted()?;
     let page = bucketload_results::report::html(&result);
     files::write(dir.join("report.html"), page)?;
+    if let Some(train) = result.train.first() {
+        let text = dlio::summary(&result, train, &agent_hosts(dir));
+        files::write(dir.join(dlio::SUMMARY), text)?;
+    }
     Ok(result)
+}
+
+/// The hosts of a run's agents, each once, in order; empty for a run of one process.
+fn agent_hosts(dir: &Path) -> Vec<String> {
+    let text = std::fs::read(dir.join(AGENTS)).ok();
+    let known: Option<AgentsFile> = text.and_then(|text| serde_json::from_slice(&text).ok());
+    let mut hosts: Vec<String> = known
+        .map(|known| known.agents.into_iter().map(|agent| agent.host).collect())
+        .unwrap_or_default();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts
 }
 
 /// The gates of a run. A run fails if any operation returned wrong bytes, if the store was full, if the consistency

@@ -54,12 +54,12 @@ pub(crate) struct TrainArgs {
 #[command(next_help_heading = "Training options")]
 pub(crate) struct TrainOptions {
     /// Model: unet3d, resnet50, cosmoflow, retinanet, flux, dlrm, or one of the file of --models
-    #[arg(long, value_name = "NAME")]
-    pub(crate) model: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "show_models")]
+    pub(crate) model: Option<String>,
 
     /// Kind of accelerator: a100, h100, b200, mi355, as far as the model has a time for it
-    #[arg(long, value_name = "NAME")]
-    pub(crate) accelerator: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "show_models")]
+    pub(crate) accelerator: Option<String>,
 
     /// Number of accelerators, over all agents
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -142,7 +142,7 @@ pub(crate) struct TrainOptions {
     pub(crate) show: bool,
 
     /// Print the built-in models in TOML, and do nothing
-    #[arg(long, exclusive = true)]
+    #[arg(long)]
     pub(crate) show_models: bool,
 }
 
@@ -192,6 +192,12 @@ mod tests {
         .unwrap();
         assert_eq!(args.train.read_mode, Some(TrainReadMode::Range));
         assert_eq!(args.train.range_size, Some(1 << 20));
+        assert!(
+            parse("bucketload train --show-models")
+                .unwrap()
+                .train
+                .show_models
+        );
         for wrong in [
             "bucketload train",
             "bucketload train --model unet3d",

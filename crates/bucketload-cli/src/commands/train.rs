@@ -23,6 +23,9 @@ const STEPS: u64 = 20;
 /// Trains, or prints what was asked for.
 pub(crate) fn execute(args: &TrainArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
     let options = &args.train;
+    if options.show_models {
+        return print(TrainingModels::TEXT.as_bytes());
+    }
     let training = training(options)?;
     let rule = training.data_size(options.accelerators, memory(options)?);
     if options.datasize {
@@ -69,7 +72,10 @@ fn training(options: &TrainOptions) -> Result<Training, Failure> {
             TrainingModels::parse(&path.display().to_string(), &text).or_usage()?
         }
     };
-    let found = models.training(&options.model, &options.accelerator);
+    // Both are there, because only --show-models goes without them.
+    let name = options.model.as_deref().unwrap_or_default();
+    let kind = options.accelerator.as_deref().unwrap_or_default();
+    let found = models.training(name, kind);
     let mut training = found.or_usage()?;
     let factor = factor(&options.scale)?;
     if factor != 1.0 {
@@ -84,8 +90,7 @@ fn training(options: &TrainOptions) -> Result<Training, Failure> {
         Some(TrainReadMode::Range) => training.read = ReadMode::Ranges,
         Some(TrainReadMode::Columns) if training.columns.is_none() => {
             return Err(Failure::usage(format!(
-                "--read-mode columns: the model {} has no columns; use whole or range",
-                options.model
+                "--read-mode columns: the model {name} has no columns; use whole or range"
             )));
         }
         Some(TrainReadMode::Columns) => training.read = ReadMode::Columns,

@@ -172,6 +172,7 @@ fn load(command_line: &[String]) -> Result<LoadArgs, Failure> {
         Ok(Command::Io500(args)) => Ok(args.load),
         Ok(Command::MdWorkbench(args)) => Ok(args.load),
         Ok(Command::Checkpoint(args)) => Ok(args.load),
+        Ok(Command::Train(args)) => Ok(args.load),
         _ => Err(Failure::usage(
             "the coordinator's command does not support agents",
         )),

@@ -44,7 +44,7 @@ pub(crate) fn header(m: &Manifest) -> RunHeader {
 }
 
 /// RFC 3339 in UTC, whole seconds; empty for an instant beyond the calendar.
-fn timestamp(unix_ns: u64) -> String {
+pub(crate) fn timestamp(unix_ns: u64) -> String {
     OffsetDateTime::from_unix_timestamp((unix_ns / 1_000_000_000) as i64)
         .ok()
         .and_then(|t| t.format(&Rfc3339).ok())

@@ -20,7 +20,7 @@ mod client;
 mod events;
 pub(crate) mod fold;
 mod gather;
-mod header;
+pub(crate) mod header;
 mod judge;
 mod model;
 mod nodes;

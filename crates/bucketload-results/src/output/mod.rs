@@ -10,6 +10,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod comparison;
 mod csv;
 mod detail;
+pub mod dlio;
 mod drill;
 mod explain;
 mod headline;

@@ -5,8 +5,9 @@
 //! screen. The body answers five questions (`questions`): `latency` and `load` have the charts of a phase, `time` what
 //! all curves over time share, `anatomy` the parts of response times, `balance` the spread over endpoints and nodes,
 //! `accounting` what only some phases have (popularity, streams, size classes, gates), `workload` the comparison with
-//! theory, `oracle` the consistency findings, `drill` what broke on purpose, `ossperf` and `io500` the figures of those benchmarks, `density` the
-//! latencies of MD-Workbench, `notes` the remarks that several phases share, and `environment` the rest.
+//! theory, `oracle` the consistency findings, `drill` what broke on purpose, `ossperf` and `io500` the figures of those
+//! benchmarks, `density` the latencies of MD-Workbench, `train` how busy accelerators were, `notes` the remarks that
+//! several phases share, and `environment` the rest.
 //! `comparison` and `overlay` make the same page for two sets of runs.
 
 mod accounting;
@@ -28,6 +29,7 @@ mod overview;
 mod questions;
 mod summary;
 mod time;
+mod train;
 mod workload;
 
 pub use density::density;
@@ -63,6 +65,8 @@ pub fn page(result: &RunResult) -> Page {
     let checkpoint = result.checkpoint.as_ref();
     page.sections
         .extend(checkpoint.map(crate::output::checkpoint::section));
+    page.sections
+        .extend(result.train.iter().map(train::section));
     page.sections.extend(questions::sections(result));
     let several = result.measured().count() >= notes::SEVERAL;
     let notes = several.then(|| notes::gather(&mut page)).flatten();

@@ -41,5 +41,6 @@ mod scenarios;
 mod studies;
 mod study;
 mod target;
+mod train;
 mod verbs;
 mod versions;

@@ -69,6 +69,11 @@ const VERBS: &[(&str, &str, How)] = &[
         Measures("from barrier to last byte"),
     ),
     (
+        "train",
+        "--model unet3d --accelerator h100 --target null:",
+        Measures("train-unet3d-h100"),
+    ),
+    (
         "study",
         "tiny.toml",
         Ends(0, "bucketload-studies/tiny/report.html"),
