@@ -34,6 +34,8 @@ pub struct Capabilities {
     pub verify: bool,
     /// Whether a session holds a connection that can break and be reopened.
     pub connections: bool,
+    /// Whether a multipart upload sends as many parts at the same time as [`crate::op::Op::pages`] says.
+    pub parts_in_flight: bool,
 }
 
 impl Capabilities {
@@ -44,6 +46,7 @@ impl Capabilities {
             classes: classes.to_vec(),
             verify: true,
             connections: true,
+            parts_in_flight: false,
         }
     }
 }

@@ -366,7 +366,8 @@ pub struct Op {
     /// multipart classes: part size in bytes. For restores and retentions: days. For range-get: 1 to keep a
     /// file open for further reads. Otherwise 0.
     pub count: u64,
-    /// For lists: the maximum number of pages to fetch (0 = all).
+    /// For lists: the maximum number of pages to fetch (0 = all). For multipart puts: parts to send at the same time (0
+    /// and 1 = one after another), where the driver can ([`crate::driver::Capabilities::parts_in_flight`]).
     pub pages: u32,
 }
 

@@ -384,7 +384,7 @@ pub struct MixEntry {
     /// Delete-many: keys per request. Lists: keys per page. Multipart: part size in bytes. Copy and others:
     /// 0.
     pub count: u64,
-    /// Lists: maximum number of pages per operation, 0 = all.
+    /// Lists: maximum number of pages per operation, 0 = all. Multipart puts: parts to send at the same time, 0 = 1.
     pub pages: u32,
     /// Lists: delimiter, empty for none.
     pub delimiter: String,

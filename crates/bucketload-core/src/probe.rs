@@ -216,6 +216,11 @@ impl Probe {
         }
     }
 
+    /// Counts `more` requests of the operation that other probes have seen, because they were under way at the same time.
+    pub const fn add_requests(&mut self, more: u32) {
+        self.requests += more;
+    }
+
     /// Marks the arrival of the answer's first byte. Later calls of the same operation are ignored: the first of
     /// several answers counts.
     #[inline]

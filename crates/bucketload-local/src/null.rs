@@ -48,6 +48,8 @@ impl Driver for NullDriver {
             classes: OpClass::ALL.to_vec(),
             verify: false,
             connections: false,
+            // It sends nothing, however many at a time.
+            parts_in_flight: true,
         }
     }
 

@@ -102,6 +102,11 @@ pub(crate) fn check_capabilities(
         .collect();
     missing.sort_unstable();
     missing.dedup();
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let parts = |entry: &MixEntry| entry.class == OpClass::MultipartPut && entry.pages > 1;
+    if !capabilities.parts_in_flight && works.any(|work| work.mix.iter().any(parts)) {
+        missing.push("several parts of an upload at the same time (parts-in-flight = 1 sends one after another)");
+    }
     if plan.verify && !capabilities.verify {
         missing.push("verification");
     }

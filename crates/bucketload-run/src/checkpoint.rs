@@ -32,8 +32,12 @@ pub(crate) struct CheckpointWork {
 impl CheckpointWork {
     /// The work of agent `agent` of `agents`.
     pub(crate) fn new(ops: CheckpointGen, (agent, agents): (u32, u32)) -> Self {
-        let all = u64::from(ops.plan().active());
-        let first = |agent: u32| (all * u64::from(agent) / u64::from(agents.max(1))) as u32;
+        // A rank is in the same process whatever the phase does.
+        let (all, active) = (u64::from(ops.plan().ranks), ops.plan().active());
+        let first = |agent: u32| {
+            let first = all * u64::from(agent) / u64::from(agents.max(1));
+            (first as u32).min(active)
+        };
         let ranks = first(agent)..first(agent + 1);
         Self {
             next: ranks.clone().map(|_| AtomicU64::new(0)).collect(),

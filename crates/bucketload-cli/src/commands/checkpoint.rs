@@ -138,6 +138,10 @@ fn workload(
         Target::Files(_) => false,
         Target::Service { api, .. } => *api == Api::s3(),
     };
+    if *target == Target::Null && !options.no_verify {
+        // It has nothing to compare.
+        head.push_str("verify = false\n");
+    }
     if !is_s3 && options.parts_in_flight.is_none() {
         // The default of workloads is that of S3.
         table.push_str("parts-in-flight = 1\n");

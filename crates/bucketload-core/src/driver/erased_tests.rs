@@ -110,6 +110,7 @@ impl Driver for Slows {
             classes: vec![OpClass::Get],
             verify: false,
             connections: false,
+            parts_in_flight: false,
         }
     }
     fn facts(&self) -> DriverFacts {

@@ -89,6 +89,7 @@ impl<E: Engine> Driver for EngineDriver<E> {
             classes: self.engine.classes().to_vec(),
             verify: true,
             connections: false,
+            parts_in_flight: false,
         }
     }
 

@@ -108,6 +108,7 @@ impl Driver for HdfsDriver {
             classes: CLASSES.to_vec(),
             verify: true,
             connections: false,
+            parts_in_flight: false,
         }
     }
 

@@ -53,6 +53,11 @@ impl Connection {
         self.route
     }
 
+    /// The local address that it is bound to.
+    pub(crate) fn source(&self) -> Option<IpAddr> {
+        self.source.as_deref().copied()
+    }
+
     /// System calls made on the current connection; `None` if there is none.
     pub(crate) fn calls(&self) -> Option<Calls> {
         self.conn.as_ref().map(Conn::calls)

@@ -107,6 +107,7 @@ impl Driver for S3Driver {
                 .collect(),
             verify: true,
             connections: true,
+            parts_in_flight: true,
         }
     }
 

@@ -3,9 +3,15 @@
 //! An operation that fails half-way leaves its unfinished upload behind, because aborting it would be a request that the
 //! workload did not ask for. Clean-up aborts such uploads (`Admin::abort_uploads`).
 
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::ops::Range;
+use std::task::Poll;
+
 use bucketload_core::driver::{Completion, DONE, content_of};
 use bucketload_core::error::{ErrorKind, OpError, OpResult};
 use bucketload_core::op::{Op, Request};
+use bucketload_core::payload::Content;
 use bucketload_core::record::Probe;
 
 use super::config::ChecksumAlgorithm;
@@ -80,6 +86,114 @@ fn missing(what: &str) -> OpError {
     OpError::new(ErrorKind::Protocol, format!("the response has no {what}"))
 }
 
+/// The parts of an upload, of which each can be sent by any session.
+struct PartsToSend<'a> {
+    request: &'a Request<'a>,
+    upload: &'a [u8],
+    content: &'a Content<'a>,
+    /// Size of a part, bytes.
+    part: u64,
+    each: &'a [(ContentHashes, Range<usize>)],
+    digests: &'a [u8],
+}
+
+impl PartsToSend<'_> {
+    /// The checksum of part `number`, if it has one.
+    fn sum(
+        &self,
+        number: u64,
+        algorithm: Option<ChecksumAlgorithm>,
+    ) -> Option<(ChecksumAlgorithm, &[u8])> {
+        let (hashes, _) = &self.each[number as usize - 1];
+        let sum = algorithm.zip(hashes.sum.as_ref());
+        sum.map(|(algorithm, sum)| (algorithm, sum.as_bytes()))
+    }
+
+    /// Sends part `number` and stores its entity tag in `etag`.
+    async fn send(
+        &self,
+        session: &mut S3Session,
+        number: u64,
+        etag: &mut Vec<u8>,
+        probe: &mut Probe,
+    ) -> Result<(), OpError> {
+        let (hashes, chunks) = &self.each[number as usize - 1];
+        let mut query = Buffer::take();
+        part_query(&mut query, number, self.upload);
+        let mut prepared = {
+            let offset = (number - 1) * self.part;
+            let content = Upload {
+                span: Span {
+                    content: self.content,
+                    offset,
+                    len: self.part.min(self.content.size() - offset),
+                },
+                hashes: *hashes,
+                digests: &self.digests[chunks.clone()],
+            };
+            let call = S3Call::new("PUT", self.request.bucket, self.request.key);
+            let call = call.query(&query).kind(Kind::Content);
+            session.prepare(&call.content(content))
+        };
+        etag.clear();
+        let mut sink = OneField {
+            name: "etag",
+            value: etag,
+        };
+        session.perform(&mut prepared, &mut sink, probe).await?;
+        match etag.is_empty() {
+            true => Err(missing("ETag of the part")),
+            false => Ok(()),
+        }
+    }
+
+    /// Sends all parts over `lanes` at the same time; each takes the next part when it is free. Returns their entity tags.
+    /// The first failure ends all.
+    async fn together(
+        &self,
+        lanes: &mut [S3Session],
+        probe: &mut Probe,
+    ) -> Result<Vec<Vec<u8>>, OpError> {
+        let tags = RefCell::new(vec![Vec::new(); self.each.len()]);
+        let (next, requests) = (Cell::new(1), Cell::new(0));
+        let lane = async |session: &mut S3Session| {
+            // Instants of single parts are not those of the operation.
+            let mut unseen = Probe::untimed();
+            let mut etag = Buffer::take();
+            while next.get() <= self.each.len() as u64 {
+                let number = next.replace(next.get() + 1);
+                self.send(session, number, &mut etag, &mut unseen).await?;
+                tags.borrow_mut()[number as usize - 1].extend_from_slice(&etag);
+            }
+            requests.set(requests.get() + unseen.requests());
+            Ok::<(), OpError>(())
+        };
+        let mut running: Vec<_> = lanes
+            .iter_mut()
+            .map(|session| Some(Box::pin(lane(session))))
+            .collect();
+        poll_fn(|cx| {
+            let mut waiting = false;
+            for slot in &mut running {
+                match slot.as_mut().map(|lane| lane.as_mut().poll(cx)) {
+                    Some(Poll::Pending) => waiting = true,
+                    Some(Poll::Ready(Ok(()))) => *slot = None,
+                    Some(Poll::Ready(Err(error))) => return Poll::Ready(Err(error)),
+                    None => {}
+                }
+            }
+            match waiting {
+                true => Poll::Pending,
+                false => Poll::Ready(Ok(())),
+            }
+        })
+        .await?;
+        drop(running);
+        probe.add_requests(requests.get());
+        Ok(tags.into_inner())
+    }
+}
+
 impl S3Session {
     pub(crate) async fn multipart_put(
         &mut self,
@@ -97,7 +211,7 @@ impl S3Session {
                 len,
             }
         };
-        // Hashing is not part of the operation, so all parts are hashed before the first request.
+        // Hashing and connecting are not part of the operation, so both come before the first request.
         let mut digests = Buffer::take();
         let mut parts = self.parts.take().unwrap_or_default();
         parts.each.clear();
@@ -106,38 +220,40 @@ impl S3Session {
             let hashes = ContentHashes::of(self.shared.config(), span_of(number), &mut digests);
             parts.each.push((hashes, from..digests.len()));
         }
+        let lanes = u64::from(request.op.pages.max(1)).min(count) as usize;
+        if lanes > 1 {
+            parts
+                .lanes
+                .resize_with(lanes.max(parts.lanes.len()), || self.another());
+            for lane in &mut parts.lanes[..lanes] {
+                lane.connect(probe).await?;
+            }
+        }
         let checksum = self.shared.config().checksum;
         let mut upload = Buffer::take();
         self.create_upload(request, checksum, &mut upload, probe)
             .await?;
-        let mut query = Buffer::take();
         let mut document = Buffer::take();
-        let mut etag = Buffer::take();
         begin_complete(&mut document);
-        for (number, (hashes, chunks)) in (1..=count).zip(&parts.each) {
-            part_query(&mut query, number, &upload);
-            let mut prepared = {
-                let content = Upload {
-                    span: span_of(number),
-                    hashes: *hashes,
-                    digests: &digests[chunks.clone()],
-                };
-                let call = S3Call::new("PUT", request.bucket, request.key);
-                let call = call.query(&query).kind(Kind::Content);
-                self.prepare(&call.content(content))
-            };
-            etag.clear();
-            let mut sink = OneField {
-                name: "etag",
-                value: &mut etag,
-            };
-            self.perform(&mut prepared, &mut sink, probe).await?;
-            if etag.is_empty() {
-                return Err(missing("ETag of the part"));
+        let sent = PartsToSend {
+            request,
+            upload: &upload,
+            content,
+            part,
+            each: &parts.each,
+            digests: &digests,
+        };
+        if lanes > 1 {
+            let tags = sent.together(&mut parts.lanes[..lanes], probe).await?;
+            for (number, tag) in (1..=count).zip(&tags) {
+                push_part(&mut document, number, tag, sent.sum(number, checksum));
             }
-            let sum = checksum.zip(hashes.sum.as_ref());
-            let sum = sum.map(|(algorithm, sum)| (algorithm, sum.as_bytes()));
-            push_part(&mut document, number, &etag, sum);
+        } else {
+            let mut etag = Buffer::take();
+            for number in 1..=count {
+                sent.send(self, number, &mut etag, probe).await?;
+                push_part(&mut document, number, &etag, sent.sum(number, checksum));
+            }
         }
         self.parts = Some(parts);
         self.complete_upload(request, &upload, &mut document, probe)

@@ -37,11 +37,14 @@ pub struct S3Session {
     pub(crate) listing: ListState,
 }
 
-/// Hashes of the parts of a multipart upload, computed before its first request.
+/// What a session keeps for multipart uploads: the hashes of the parts, computed before the first request, and further
+/// connections.
 #[derive(Debug, Default)]
 pub(crate) struct PartHashes {
     /// For each part: its hashes, and the range of its chunks' digests.
     pub(crate) each: Vec<(ContentHashes, Range<usize>)>,
+    /// Further sessions, over which parts are sent at the same time.
+    pub(crate) lanes: Vec<S3Session>,
 }
 
 impl S3Session {
@@ -57,6 +60,11 @@ impl S3Session {
             parts: None,
             listing: ListState::default(),
         }
+    }
+
+    /// Another session to the same endpoint, not connected yet.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(Rc::clone(&self.shared), self.connection.source(), None)
     }
 
     /// Index of the endpoint in [`super::S3Config::endpoints`].

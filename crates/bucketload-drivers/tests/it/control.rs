@@ -251,6 +251,107 @@ fn in_parts(class: OpClass, size: u64, part: u64) -> Op {
     }
 }
 
+/// Four connections besides the session's own take parts when they are free; the document that completes the upload has
+/// all parts in order.
+#[test]
+fn parts_are_sent_at_the_same_time_over_connections_of_their_own() {
+    run(async {
+        let server = Responder::start(uploads).await;
+        let mut session = server.session().await;
+        let arena = Arena::new(PayloadKind::Random, 1);
+        let content = arena.content(0, 0, 0, 650_000);
+        let put_op = Op {
+            pages: 4,
+            ..in_parts(OpClass::MultipartPut, 650_000, 100_000)
+        };
+        let mut put = request(&put_op);
+        put.content = Some(content);
+        for round in 0..2 {
+            let mut probe = probe();
+            let done = session.execute(&put, &mut probe).await.unwrap();
+            assert_eq!((done.bytes, done.items, probe.requests()), (650_000, 7, 9));
+            // The connections are kept for the next upload.
+            assert_eq!(probe.connects().0, if round == 0 { 4 } else { 0 });
+            assert_eq!(server.connections.get(), 5);
+        }
+        let received = server.received.borrow();
+        let mut parts: Vec<_> = received[10..17].iter().collect();
+        parts.sort_by_key(|r| r.target.clone());
+        let mut whole = vec![0; 650_000];
+        content.fill(0, &mut whole);
+        assert!(parts.iter().flat_map(|r| &r.body).eq(&whole));
+        let complete = String::from_utf8(received[17].body.clone()).unwrap();
+        let numbers: Vec<&str> = complete.split("<PartNumber>").skip(1).collect();
+        assert!(
+            (1..8)
+                .zip(&numbers)
+                .all(|(n, text)| text.starts_with(&n.to_string()))
+        );
+        assert!(complete.contains(
+            "<Part><ETag>&quot;50000&quot;</ETag><PartNumber>7</PartNumber></Part></Complete"
+        ));
+    });
+}
+
+#[test]
+fn a_part_without_an_answer_does_not_hold_up_the_others() {
+    run(async {
+        let server = Responder::start(|r| {
+            let mut answer = uploads(r);
+            answer.silent = r.target.contains("partNumber=1&");
+            answer
+        })
+        .await;
+        let mut session = server.session().await;
+        let arena = Arena::new(PayloadKind::Random, 1);
+        let put_op = Op {
+            pages: 3,
+            ..in_parts(OpClass::MultipartPut, 650_000, 100_000)
+        };
+        let mut put = request(&put_op);
+        put.content = Some(arena.content(0, 0, 0, 650_000));
+        let mut probe = probe();
+        let mut upload = std::pin::pin!(session.execute(&put, &mut probe));
+        let begun = std::time::Instant::now();
+        // The start of the upload and its seven parts.
+        while server.received.borrow().len() < 8 {
+            assert!(begun.elapsed().as_secs() < 60, "{:?}", server.lines());
+            let polled =
+                std::future::poll_fn(|cx| std::task::Poll::Ready(upload.as_mut().poll(cx)));
+            assert!(polled.await.is_pending());
+            tokio::task::yield_now().await;
+        }
+        assert!(
+            server.lines()[1..]
+                .iter()
+                .all(|line| line.starts_with("PUT"))
+        );
+    });
+}
+
+#[test]
+fn one_failed_part_ends_the_upload() {
+    run(async {
+        let server = Responder::start(|r| match r.target.contains("partNumber=5") {
+            true => Answer::error(500, "InternalError"),
+            false => uploads(r),
+        })
+        .await;
+        let mut session = server.session().await;
+        let arena = Arena::new(PayloadKind::Random, 1);
+        let put_op = Op {
+            pages: 3,
+            ..in_parts(OpClass::MultipartPut, 650_000, 100_000)
+        };
+        let mut put = request(&put_op);
+        put.content = Some(arena.content(0, 0, 0, 650_000));
+        let error = session.execute(&put, &mut probe()).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Server);
+        let completed = |r: &Received| r.method == "POST" && !r.target.contains("uploads=");
+        assert!(!server.received.borrow().iter().any(completed));
+    });
+}
+
 #[test]
 fn multipart_uploads_send_their_parts_in_order() {
     run(async {

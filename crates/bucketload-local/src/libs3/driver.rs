@@ -147,6 +147,7 @@ impl Driver for Libs3Driver {
             classes,
             verify: true,
             connections: false,
+            parts_in_flight: false,
         }
     }
 

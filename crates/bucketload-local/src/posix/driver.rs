@@ -150,6 +150,7 @@ impl Driver for PosixDriver {
             classes,
             verify: true,
             connections: false,
+            parts_in_flight: false,
         }
     }
 

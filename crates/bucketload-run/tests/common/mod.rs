@@ -208,6 +208,7 @@ impl Driver for Scripted {
             ],
             verify: self.0.verifies,
             connections: true,
+            parts_in_flight: false,
         }
     }
 

@@ -20,6 +20,7 @@ impl Driver for Null {
             classes: OpClass::ALL.to_vec(),
             verify: true,
             connections: false,
+            parts_in_flight: false,
         }
     }
 

@@ -31,6 +31,25 @@ pub(super) fn apply(
     };
     let node = Node::parse_flag(&setting.value, &setting.flag);
     let key = <&'static str>::from(&setting.field);
+    let in_phases = !matches!(
+        setting.field,
+        Field::Path(_)
+            | Field::Seed
+            | Field::Verify
+            | Field::Oracle
+            | Field::Timeout
+            | Field::Payload
+            | Field::Keep
+    );
+    if in_phases && table.get("checkpoint").is_some() {
+        let message =
+            format!("`checkpoint` defines what is written and read, so `{key}` does not apply");
+        return setter.refuse(
+            key,
+            message,
+            "remove it, or set a field such as checkpoint.count",
+        );
+    }
     match &setting.field {
         Field::Path(path) => setter.set_path(table, path, node),
         Field::Seed

@@ -101,7 +101,7 @@ fn eight_agents_write_what_eight_ranks_should() {
     let dir = tempfile::tempdir().unwrap();
     let server = Serve::start(&["--store", "memory"]);
     let line = format!(
-        "--scale 1/200000 --count 2 --pause 0s --range-size 16KiB --rank-shift 1 --op-log=csv.zst --target s3://bench/x \
+        "--scale 1/200000 --count 2 --pause 0s --latest --range-size 16KiB --rank-shift 1 --op-log=csv.zst --target s3://bench/x \
          --create-bucket --endpoint-url {}",
         server.url()
     );
@@ -126,6 +126,31 @@ fn eight_agents_write_what_eight_ranks_should() {
         assert!(at("seconds") > 0.0 && at("seconds") >= at("dlio_seconds"));
         assert!(at("gib_per_s") <= at("dlio_gib_per_s"));
     }
+}
+
+#[test]
+fn large_objects_are_sent_in_several_parts_at_the_same_time_where_the_driver_can() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Serve::start(&["--store", "memory"]);
+    let line = "--subset 2 --scale 1/1000 --count 1 --pause 0s --part-size 5MiB --parts-in-flight 3 --range-size 3MiB \
+                --op-log=csv.zst";
+    let s3 = format!(
+        "{line} --out s3 --create-bucket --target s3://bench/x --endpoint-url {}",
+        server.url()
+    );
+    run(dir.path(), &s3).expect(0, &[]);
+    let all = performed(&dir.path().join("s3")).join("\n");
+    // The optimizer of a rank has 12 MB, its weights have 2.
+    let count = |class: &str| all.matches(&format!("\"{class}\"")).count();
+    assert_eq!(
+        (count("multipart-put"), count("put"), count("range-get")),
+        (2, 2, 2 * (4 + 1))
+    );
+    let files = format!("{line} --out file --target file://{}", dir.path().display());
+    run(dir.path(), &files).expect(2, &["parts-in-flight = 1"]);
+    // By default one after another, where only that is possible.
+    let default = files.replace("--parts-in-flight 3 ", "");
+    run(dir.path(), &default).expect(0, &[]);
 }
 
 #[test]
@@ -251,6 +276,19 @@ fn mistakes_name_their_place_and_the_remedy() {
             " --plan"
         };
         run(dir.path(), &format!("{flags}{plan}")).expect(2, words);
+    }
+    // Settings of phases, which a search for a capacity makes too.
+    fs::write(
+        dir.path().join("w.toml"),
+        "[checkpoint]\nmodel = \"llama3-8b\"\nphase = \"write\"\ncount = 1\n",
+    )
+    .unwrap();
+    for args in [
+        "run w.toml --workers 4",
+        "capacity w.toml --slo p99<1s --out cap",
+    ] {
+        let words: Vec<&str> = args.split_whitespace().collect();
+        call(&mut bucketload(dir.path(), &words)).expect(2, &["`checkpoint` defines"]);
     }
     // 1 TB for one rank, in parts of which S3 would need more than it allows.
     let text = "[checkpoint]\nmodel = { layers = 80, hidden = 16384, ffn = 65536, heads = 64, data = 1, zero = 1 }\n\
