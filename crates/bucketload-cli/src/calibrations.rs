@@ -62,7 +62,7 @@ impl Cache {
         let measured = UNIX_EPOCH.checked_add(Duration::from_secs(entry.measured_unix_s))?;
         // A clock that was set back makes the age unknown.
         let age = now.duration_since(measured).ok()?;
-        (age < MOST_AGE).then(|| Calibration {
+        (age < MOST_AGE).then_some(Calibration {
             age_s: Some(age.as_secs()),
             ..entry.calibration
         })
