@@ -131,7 +131,8 @@ fn figures(drill: &DrillResult) -> Table {
         )
     };
     let row = |name: &str, value: String| [name.to_owned(), value];
-    let times = |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), units::factor);
+    let times =
+        |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), |r| format!("{r:.2} times"));
     let mut rows = vec![
         row("baseline", drill.why.clone()),
         row(
