@@ -66,6 +66,7 @@ pub(super) struct Reported {
     /// Correct answers that it counts.
     pub(super) answers: Option<u64>,
     pub(super) p50: Option<f64>,
+    pub(super) p95: Option<f64>,
     pub(super) p99: Option<f64>,
     pub(super) p999: Option<f64>,
     pub(super) max: Option<f64>,
@@ -228,8 +229,8 @@ pub(super) const OTHERS: [(&str, &str); 5] = [
     ("k6", "under the AGPL; not installed from here"),
 ];
 
-/// Workers of the tools that limit the rate of a closed loop.
-const WORKERS: u32 = 50;
+/// Workers of the tools that limit the rate of a closed loop: twice what the rate needs.
+const WORKERS: u32 = 20;
 
 fn s3_flags(address: &str, access: &str, secret: &str, connections: u32) -> String {
     format!(
@@ -309,6 +310,7 @@ fn oha(text: &str) -> Option<Reported> {
     Some(Reported {
         answers: Some(value["statusCodeDistribution"]["200"].as_u64()?),
         p50: at("p50"),
+        p95: at("p95"),
         p99: at("p99"),
         p999: at("p99.9"),
         max: value["summary"]["slowest"].as_f64(),
@@ -321,6 +323,7 @@ fn vegeta(text: &str) -> Option<Reported> {
     Some(Reported {
         answers: Some(value["status_codes"]["200"].as_u64()?),
         p50: at("50th"),
+        p95: at("95th"),
         p99: at("99th"),
         p999: None,
         max: at("max"),
@@ -338,6 +341,7 @@ fn hey(text: &str) -> Option<Reported> {
     Some(Reported {
         answers: line("[200]")?.parse().ok(),
         p50: seconds("50% in"),
+        p95: seconds("95% in"),
         p99: seconds("99% in"),
         p999: None,
         max: seconds("Slowest:"),
@@ -354,6 +358,7 @@ fn wrk(text: &str) -> Option<Reported> {
     Some(Reported {
         answers: requests.split_whitespace().next()?.parse().ok(),
         p50: word("50%", 0).and_then(duration),
+        p95: None,
         p99: word("99%", 0).and_then(duration),
         p999: None,
         // The first of its lines that begins so has average, deviation and largest.
@@ -372,6 +377,7 @@ fn warp(text: &str) -> Option<Reported> {
     Some(Reported {
         answers: None,
         p50: at("50%"),
+        p95: None,
         p99: at("99%"),
         p999: None,
         max: at("Slowest"),
@@ -400,6 +406,7 @@ mod tests {
         Some(Reported {
             answers,
             p50: Some(p50),
+            p95: None,
             p99: Some(p99),
             p999: None,
             max: Some(max),
