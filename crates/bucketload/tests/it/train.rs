@@ -44,7 +44,7 @@ fn train(dir: &Path, more: &[&str]) -> Outcome {
 }
 
 fn epochs(dir: &Path) -> Vec<TrainEpoch> {
-    let run = RunDir::open(&dir.join("out")).unwrap();
+    let run = RunDir::open(dir.join("out")).unwrap();
     let (events, _) = run.events().unwrap();
     let epochs = events.into_iter().filter_map(|event| match event {
         Event::Train(epoch) => Some(epoch),
