@@ -12,6 +12,8 @@ const EXAMPLES: &str = "\
 Examples:
   bucketload capacity online-service --slo 'p99<50ms,errors<0.1%' --target s3://bench --endpoint-url http://host:9000
   bucketload capacity get --size 4KiB --slo 'get.p99.9<20ms' --start-rate 500/s --quick
+  bucketload capacity unet3d.toml --slo 'au>=90%' --over accelerators --target s3://bench --endpoint-url http://host:9000
+      The most accelerators that the store keeps busy; `train --show` prints such a file
 
 An objective is [CLASS.][ttfb.]pNN, mean or max < DURATION; [CLASS.]errors < SHARE; or
 [CLASS.]throughput > RATE or SIZE/s. The metrics of studies are accepted by their names too: bandwidth,
@@ -56,6 +58,13 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "OBJECTIVE,...")]
     pub(crate) slo: String,
 
+    /// Search for the largest number of accelerators of a workload that trains, instead of a rate
+    ///
+    /// Each trial goes through the training; with --trial-duration or --quick, through as much of it as the time
+    /// allows. The data set bounds the number: each accelerator needs three steps.
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["start_rate", "max_rate"])]
+    pub(crate) over: Option<Over>,
+
     /// Lowest rate to try; reference trials run at half of it
     #[arg(long, value_name = "RATE", default_value = "100/s")]
     pub(crate) start_rate: String,
@@ -75,6 +84,13 @@ pub(crate) struct SearchArgs {
     /// Get a rough answer: trials of about 10 s, 3 confirmations, reference trials only after failures
     #[arg(long)]
     pub(crate) quick: bool,
+}
+
+/// What a search varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Over {
+    /// Accelerators of a workload that trains
+    Accelerators,
 }
 
 /// Output of commands that measure several runs.

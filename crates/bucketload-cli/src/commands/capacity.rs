@@ -5,7 +5,7 @@ use bucketload_core::capacity::{
     trial_seconds,
 };
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::PhaseKind;
+use bucketload_core::plan::{PhaseKind, Plan};
 use bucketload_core::units;
 use bucketload_results::capacity::{
     CapacityResult, CapacityStudy, Header, Record, SCHEMA, page, text,
@@ -16,7 +16,7 @@ use bucketload_workload::resolve::{Field, Override};
 
 use crate::campaign::Campaign;
 use crate::cli::GlobalArgs;
-use crate::cli::capacity::{CapacityArgs, SearchArgs};
+use crate::cli::capacity::{CapacityArgs, Over, SearchArgs};
 use crate::commands::gates;
 use crate::commands::run::resolve_workload;
 use crate::connection::{Connection, flags_of};
@@ -31,6 +31,8 @@ const CONFIRM: (u32, u32) = (5, 3);
 const WARM_UP: f64 = 1.25;
 /// A quick trial: least seconds, and operations beyond the highest quantile.
 const QUICK: (f64, f64) = (10.0, 20.0);
+/// Fewest steps of an epoch: one is left out, and the others give a mean.
+const LEAST_STEPS: f64 = 3.0;
 /// A reference trial: least seconds, and operations that its median is computed from.
 const REFERENCE: (f64, f64) = (10.0, 500.0);
 const QUICK_REFERENCE: (f64, f64) = (2.0, 200.0);
@@ -107,7 +109,11 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
             args.search.slo
         )));
     }
-    let settings = settings(&args.search, resolved.plan.seed)?;
+    let settings = match args.search.over {
+        None => settings(&args.search, resolved.plan.seed)?,
+        Some(Over::Accelerators) => over_accelerators(&args.search, &resolved.plan)?,
+    };
+    let varied = varied(&resolved.plan);
     let trial_s = trial_length(&args.search)?;
     let flags = flags_of(&args.target, file.spec().target.as_ref())?;
     let connection = Connection::open(target, &flags, &args.load)?;
@@ -134,9 +140,13 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
         &args.load,
     )?;
     // Settings that do not fit the workload are refused before anything is written.
-    campaign.plan(&overrides(header.settings.start_rate, 1.0))?;
+    let first = match header.settings.whole {
+        true => load(&varied, header.settings.start_rate, None),
+        false => overrides(header.settings.start_rate, 1.0),
+    };
+    campaign.plan(&first)?;
     let mut journal = session.create(&header)?;
-    let ended = search(&session, &mut campaign, &mut journal, &header);
+    let ended = search(&session, &mut campaign, &mut journal, &header, &varied);
     session.finish::<CapacityStudy>(ended, campaign.close())
 }
 
@@ -196,6 +206,7 @@ fn settings(args: &SearchArgs, seed: u64) -> Result<Settings, Failure> {
         },
         seed,
         stop_at_client: true,
+        whole: false,
     })
 }
 
@@ -241,15 +252,82 @@ fn overrides(rate: f64, seconds: f64) -> Vec<Override> {
     ]
 }
 
+/// The path of the number of accelerators in the workload; empty if it does not train.
+fn varied(plan: &Plan) -> String {
+    let works = plan
+        .phases
+        .iter()
+        .flat_map(|phase| phase.works.iter().map(move |work| (phase, work)));
+    let mut trains = works.filter(|(_, work)| work.model.train().is_some());
+    trains.next().map_or_else(String::new, |(phase, work)| {
+        // A phase with a single work has its fields directly, and the work has the phase's name.
+        match phase.name == work.name {
+            true => format!("phases.{}.train.accelerators", phase.name),
+            false => format!(
+                "phases.{}.works.{}.train.accelerators",
+                phase.name, work.name
+            ),
+        }
+    })
+}
+
+/// The settings of a trial with `number` accelerators, for so many seconds at most.
+fn load(varied: &str, number: f64, seconds: Option<f64>) -> Vec<Override> {
+    let field = Field::Path(varied.to_owned());
+    let mut all = vec![Override::new(field, &format!("{number:.0}"))];
+    all.extend(seconds.map(|seconds| {
+        let duration = units::format_duration((seconds * 1e9) as u64);
+        Override::new(Field::Duration, &duration)
+    }));
+    all
+}
+
+/// The search for the largest number of accelerators.
+fn over_accelerators(args: &SearchArgs, plan: &Plan) -> Result<Settings, Failure> {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let Some(train) = works.find_map(|work| work.model.train()) else {
+        return Err(Failure::usage(
+            "--over accelerators: the workload has none; use a workload that trains, such as `train --show` prints",
+        ));
+    };
+    let samples = train.samples as f64 * train.objects as f64;
+    let most = (samples / train.batch as f64 / LEAST_STEPS).floor();
+    if most < 1.0 {
+        return Err(Failure::usage(format!(
+            "--over accelerators: {} objects do not give a single accelerator {LEAST_STEPS} steps; use a larger data set",
+            train.objects
+        )));
+    }
+    let confirm = if args.quick { CONFIRM.1 } else { CONFIRM.0 };
+    Ok(Settings {
+        start_rate: 1.0,
+        max_rate: Some(most),
+        precision: PRECISION,
+        confirm: args.confirm.unwrap_or(confirm),
+        reference_rate: 1.0,
+        recovery: Recovery::Never,
+        seed: plan.seed,
+        stop_at_client: true,
+        whole: true,
+    })
+}
+
 fn search(
     session: &Session<'_>,
     campaign: &mut Campaign,
     journal: &mut Journal<CapacityStudy>,
     header: &Header,
+    varied: &str,
 ) -> Result<(), Failure> {
     let mut search = Search::new(header.settings.clone());
     while let Some(trial) = search.ask() {
-        let settings = overrides(trial.rate, seconds(header, &trial));
+        let settings = match header.settings.whole {
+            true => {
+                let quick = header.quick.then_some(QUICK.0);
+                load(varied, trial.rate, header.trial_s.or(quick))
+            }
+            false => overrides(trial.rate, seconds(header, &trial)),
+        };
         let name = format!(
             "{}-{:.0}",
             trial.purpose.name().replace(' ', "-"),
@@ -260,7 +338,7 @@ fn search(
         let inside = session.relative(&done.dir);
         let record = record(header, trial, inside, &measured)
             .ok_or_else(|| Failure::aborted(format!("trial {name} measured nothing")))?;
-        journal.append(&record, &text::trial_line(&record))?;
+        journal.append(&record, &text::trial_line(header, &record))?;
         if let TrialMeaning::Broken { reason } = &record.judgement.meaning {
             return Err(Failure::aborted(format!("trial {name}: {reason}")));
         }

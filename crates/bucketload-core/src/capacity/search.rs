@@ -22,6 +22,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::generate::rng::mix64;
+use crate::plan::is_default;
 
 /// Number of references whose median is the baseline.
 const BASELINES: usize = 3;
@@ -55,6 +56,10 @@ pub struct Settings {
     /// on, and their files are replayed as they were.
     #[serde(default)]
     pub stop_at_client: bool,
+    /// Whether the load is a whole number of something, such as accelerators, rather than a rate. The bracket then
+    /// ends with neighbours, and the ends move by whole steps.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub whole: bool,
 }
 
 /// When the search waits for the store to recover.
@@ -65,6 +70,8 @@ pub enum Recovery {
     Always,
     /// After failed trials only, because a passed trial leaves no backlog.
     AfterFailure,
+    /// Never: loads that wait for the store leave no backlog.
+    Never,
 }
 
 /// The purpose of a trial.
@@ -293,7 +300,12 @@ impl Search {
             Stage::Doubling { rate, .. } => (*rate, Purpose::Doubling),
             Stage::Bisection => {
                 let (low, high) = self.ends();
-                ((low * high).sqrt(), Purpose::Bisection)
+                let middle = (low * high).sqrt();
+                let middle = match self.settings.whole {
+                    true => middle.round().clamp(low + 1.0, high - 1.0),
+                    false => middle,
+                };
+                (middle, Purpose::Bisection)
             }
             Stage::Confirmation(order) => {
                 let (low, high) = self.ends();
@@ -409,7 +421,11 @@ impl Search {
                 other => self.stage = other,
             }
         }
-        let wait = self.settings.recovery == Recovery::Always || result != TrialResult::Pass;
+        let wait = match self.settings.recovery {
+            Recovery::Always => true,
+            Recovery::AfterFailure => result != TrialResult::Pass,
+            Recovery::Never => false,
+        };
         // The final reference itself checks whether the store has recovered.
         self.recovering = (wait && self.stage != Stage::Final).then_some(0);
     }
@@ -467,7 +483,11 @@ impl Search {
     /// Continues the bisection, or starts the next stage.
     fn narrow(&mut self) {
         let (low, high) = self.ends();
-        self.stage = if high / low > self.settings.precision {
+        let wide = match self.settings.whole {
+            true => high - low > 1.0,
+            false => high / low > self.settings.precision,
+        };
+        self.stage = if wide {
             Stage::Bisection
         } else if self.settings.confirm == 0 {
             Stage::Final
@@ -519,7 +539,11 @@ impl Search {
             // The highest rate does not hold after all: the capacity lies below it.
             self.limit = Limit::Store;
             self.high = self.low;
-            self.low = Some(BracketEnd::at((low / 2.0).max(self.settings.start_rate)));
+            let half = match self.settings.whole {
+                true => (low / 2.0).floor(),
+                false => low / 2.0,
+            };
+            self.low = Some(BracketEnd::at(half.max(self.settings.start_rate)));
             self.narrow();
             return;
         }
@@ -535,12 +559,13 @@ impl Search {
             return;
         }
         if !low_holds {
-            let moved = low / self.step(self.moves_low);
+            let moved = self.moved(low, self.moves_low, false);
             self.low = Some(BracketEnd::at(moved.max(self.settings.start_rate)));
             self.moves_low += 1;
         }
         if !high_holds {
-            self.high = Some(BracketEnd::at((high * self.step(self.moves_high)).min(max)));
+            let moved = self.moved(high, self.moves_high, true);
+            self.high = Some(BracketEnd::at(moved.min(max)));
             self.moves_high += 1;
         }
         if self.moves_low.max(self.moves_high) > MOST_MOVES {
@@ -548,6 +573,17 @@ impl Search {
             return;
         }
         self.stage = self.order(!low_holds, !high_holds);
+    }
+
+    /// Where an end at `rate` goes that has moved `moves` times before.
+    fn moved(&self, rate: f64, moves: u32, up: bool) -> f64 {
+        let whole = f64::from(1u32 << moves.min(MOST_MOVES));
+        match (self.settings.whole, up) {
+            (true, true) => rate + whole,
+            (true, false) => rate - whole,
+            (false, true) => rate * self.step(moves),
+            (false, false) => rate / self.step(moves),
+        }
     }
 
     /// The factor of the next move of an end that has moved `moves` times.

@@ -169,8 +169,15 @@ impl Record {
                 .iter()
                 .map(|r| r.rule.clone())
                 .collect(),
-            judgement: eval::judge(slo, &evidence),
+            judgement: believed(slo, eval::judge(slo, &evidence)),
         })
+    }
+
+    /// Utilisation of the accelerators, 0 to 1, if an objective concerns it.
+    #[must_use]
+    pub fn utilisation(&self) -> Option<f64> {
+        let mut checked = self.judgement.checked.iter();
+        checked.find(|c| c.objective.starts_with("au"))?.value
     }
 
     /// The trial's finding, as the search needs it.
@@ -184,6 +191,19 @@ impl Record {
             },
             p50_ns: self.p50.ns as f64,
         }
+    }
+}
+
+/// A client that is too busy only lowers the utilisation of accelerators, so a trial that reaches the objective has
+/// shown what the store can do.
+fn believed(slo: &Slo, judged: Judgement) -> Judgement {
+    let reached = slo.wants_utilisation() && judged.checked.iter().all(|c| c.holds);
+    match judged.meaning {
+        TrialMeaning::Client { .. } if reached => Judgement {
+            meaning: TrialMeaning::Pass,
+            ..judged
+        },
+        _ => judged,
     }
 }
 
@@ -212,6 +232,9 @@ pub struct LoadPoint {
     /// Band of the objective's statistic: lowest to highest over several trials, or the interval from the
     /// order statistics for a single one.
     pub band_ns: (u64, u64),
+    /// Utilisation of the accelerators, 0 to 1: mean over the trials; `None` unless an objective concerns it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<f64>,
     /// Trials.
     pub trials: u32,
     /// Number of these trials that met the objectives.
@@ -319,6 +342,11 @@ fn curve<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<LoadPoint> {
                     1 => single.ci_ns.unwrap_or((single.ns, single.ns)),
                     _ => extremes,
                 },
+                utilisation: {
+                    let of = |r: &&Record| r.utilisation();
+                    let all: Vec<f64> = group.iter().filter_map(of).collect();
+                    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+                },
                 trials: group.len() as u32,
                 passes: group
                     .iter()
@@ -327,6 +355,18 @@ fn curve<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<LoadPoint> {
             }
         })
         .collect()
+}
+
+impl Header {
+    /// A load in words: a rate, or a number of accelerators.
+    #[must_use]
+    pub fn load(&self, load: f64) -> String {
+        match (self.settings.whole, load) {
+            (false, rate) => format!("{}/s", crate::units::rate(rate)),
+            (true, 1.0) => "1 accelerator".to_owned(),
+            (true, number) => format!("{} accelerators", crate::units::number(number)),
+        }
+    }
 }
 
 /// A measured value in the unit of its objective.

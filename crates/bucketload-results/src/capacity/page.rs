@@ -29,7 +29,7 @@ pub fn html(result: &CapacityResult) -> String {
     if let Some(outcome) = &result.outcome {
         let mut fact = |name: &str, side: Option<bucketload_core::capacity::BracketEnd>| {
             if let Some(side) = side {
-                facts.push((name.to_owned(), format!("{}/s", units::rate(side.rate))));
+                facts.push((name.to_owned(), header.load(side.rate)));
             }
         };
         fact("objectives met", outcome.low);
@@ -75,7 +75,11 @@ fn others(result: &CapacityResult, name: &str, look: usize, y: fn(&Record) -> f6
 fn curve(result: &CapacityResult) -> Vec<Chart> {
     let primary = result.header.slo.primary();
     let name = primary.map_or("p99".to_owned(), |o| o.metric());
-    let x = || Axis::log("offered operations/s", Unit::PerS);
+    let whole = result.header.settings.whole;
+    let x = || match whole {
+        true => Axis::log("accelerators", Unit::Number),
+        false => Axis::log("offered operations/s", Unit::PerS),
+    };
     let line = |name: &str, look: usize, y: fn(&LoadPoint) -> f64| Series {
         markers: true,
         ..Series::line(name, look, result.curve.iter().map(|l| (l.rate, y(l))))
@@ -124,7 +128,12 @@ fn curve(result: &CapacityResult) -> Vec<Chart> {
         Axis::linear("operations/s", Unit::PerS),
         [
             line("completed", 0, |l| l.ok_per_s),
-            Series::line("offered", 1, [first, last].map(|rate| (rate, rate))).dashed(),
+            match whole {
+                true => Series::default(),
+                false => {
+                    Series::line("offered", 1, [first, last].map(|rate| (rate, rate))).dashed()
+                }
+            },
             others(result, BESIDE, 7, |r| r.ok_per_s),
         ],
     );
@@ -140,12 +149,47 @@ fn curve(result: &CapacityResult) -> Vec<Chart> {
         Axis::share("share of the trials"),
         [share].into_iter().chain(law),
     );
+    let busy = Series {
+        markers: true,
+        ..Series::line(
+            "AU",
+            0,
+            result
+                .curve
+                .iter()
+                .map(|load| (load.rate, load.utilisation)),
+        )
+    };
+    let wanted = result
+        .header
+        .slo
+        .objectives
+        .iter()
+        .find_map(|o| match o.bound {
+            Bound::Utilisation { share } => Some([first, last].map(|rate| (rate, share))),
+            _ => None,
+        });
+    let wanted = wanted.map(|level| Series::line("objective", 1, level).dashed());
+    let utilisation = Chart::lines(
+        "Utilisation of the accelerators",
+        x(),
+        Axis::linear("AU", Unit::Share),
+        [busy].into_iter().chain(wanted),
+    );
+    if whole {
+        let charts = [utilisation, latency, throughput, passed];
+        return charts.into_iter().filter(|c| !c.is_empty()).collect();
+    }
     let charts = [latency, throughput, passed];
     charts.into_iter().filter(|c| !c.is_empty()).collect()
 }
 
 fn trials(result: &CapacityResult) -> Section {
-    let head = ["#", "purpose", "offered/s", "ok/s", "p50", "p99"];
+    let offered = match result.header.settings.whole {
+        true => "accelerators",
+        false => "offered/s",
+    };
+    let head = ["#", "purpose", offered, "ok/s", "p50", "p99"];
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(result.header.slo.objectives.iter().map(ToString::to_string));
     let mut table = Table::new(2, head).text_columns(["outcome", "verdict"]);
@@ -161,7 +205,10 @@ fn trials(result: &CapacityResult) -> Section {
         let mut row = vec![
             (trial.number + 1).to_string(),
             trial.purpose.name().to_owned(),
-            units::rate(trial.rate),
+            match result.header.settings.whole {
+                true => units::number(trial.rate),
+                false => units::rate(trial.rate),
+            },
             units::rate(record.ok_per_s),
             units::ns(record.p50.ns as f64),
             units::ns(record.p99.ns as f64),

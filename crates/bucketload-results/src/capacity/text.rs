@@ -2,12 +2,12 @@
 
 use bucketload_core::capacity::{BracketEnd, Limit, Outcome, TrialMeaning};
 
-use super::{CapacityResult, Record, value};
+use super::{CapacityResult, Header, Record, value};
 use crate::{study, units};
 
 /// One line about a trial, printed when it ends.
 #[must_use]
-pub fn trial_line(record: &Record) -> String {
+pub fn trial_line(header: &Header, record: &Record) -> String {
     let trial = record.trial;
     let figures: Vec<String> = record
         .judgement
@@ -23,10 +23,10 @@ pub fn trial_line(record: &Record) -> String {
         TrialMeaning::Fail { reason } => format!("FAIL    {}; {reason}", figures.join(", ")),
     };
     format!(
-        "{:>3}  {:<12} {:>9}/s  {word}",
+        "{:>3}  {:<12} {:>11}  {word}",
         trial.number + 1,
         trial.purpose.name(),
-        units::rate(trial.rate)
+        header.load(trial.rate)
     )
 }
 
@@ -41,7 +41,7 @@ pub fn text(result: &CapacityResult, with_trials: bool) -> String {
     if with_trials {
         out += "\n";
         for record in &result.trials {
-            out += &trial_line(record);
+            out += &trial_line(header, record);
             out.push('\n');
         }
     }
@@ -56,8 +56,32 @@ pub fn text(result: &CapacityResult, with_trials: bool) -> String {
     out
 }
 
+/// The table of utilisation against the number of accelerators.
+fn utilisation(result: &CapacityResult) -> String {
+    let mut out = format!(
+        "\nUtilisation against accelerators\n  {:>12}  {:>10}  {:>10}  {:>10}  passed\n",
+        "accelerators", "AU", "reads/s", "p50"
+    );
+    for load in &result.curve {
+        let au = load.utilisation;
+        out += &format!(
+            "  {:>12}  {:>10}  {:>10}  {:>10}  {}/{}\n",
+            units::number(load.rate),
+            au.map_or_else(|| "-".to_owned(), units::percent),
+            units::rate(load.ok_per_s),
+            units::ns(load.p50_ns as f64),
+            load.passes,
+            load.trials
+        );
+    }
+    out
+}
+
 /// The table of latency against load.
 fn curve(result: &CapacityResult) -> String {
+    if result.header.settings.whole {
+        return utilisation(result);
+    }
     let mut out = "\nLatency against load\n".to_owned();
     let figure = result
         .header
@@ -85,15 +109,15 @@ fn curve(result: &CapacityResult) -> String {
     out
 }
 
-fn side(side: &BracketEnd, passed: bool) -> String {
+fn side(header: &Header, side: &BracketEnd, passed: bool) -> String {
     let (count, word) = if passed {
         (side.passes, "passed")
     } else {
         (side.fails(), "failed")
     };
     format!(
-        "{}/s ({count} of {} trials {word})",
-        units::rate(side.rate),
+        "{} ({count} of {} trials {word})",
+        header.load(side.rate),
         side.trials
     )
 }
@@ -107,46 +131,54 @@ pub fn conclusion(result: &CapacityResult) -> Vec<String> {
             result.trials.len()
         )];
     };
+    let header = &result.header;
     let mut lines = headline(result, outcome);
     if let Some(t) = &result.threshold {
         let end = |rate: f64, open: &str| match rate.is_finite() && rate > 0.0 {
-            true => format!("{}/s", units::rate(rate)),
+            true => header.load(rate),
             false => open.to_owned(),
         };
         lines.push(format!(
-            "regression over {} trials: half of them pass at {}/s (95 % interval {} to {})",
+            "regression over {} trials: half of them pass at {} (95 % interval {} to {})",
             t.trials,
-            units::rate(t.rate),
+            header.load(t.rate),
             end(t.ci.0, "unbounded below"),
             end(t.ci.1, "unbounded above")
         ));
     }
-    let power = "largest power (throughput over median latency)";
-    lines.extend(study::saturated(result.saturation.as_ref(), "trials"));
-    lines.extend(study::bend(
-        "knee of the curve (Kneedle)",
-        result.knee.as_ref(),
-    ));
-    lines.extend(study::bend(power, result.power.as_ref()));
+    // These are about rates.
+    if !header.settings.whole {
+        let power = "largest power (throughput over median latency)";
+        lines.extend(study::saturated(result.saturation.as_ref(), "trials"));
+        lines.extend(study::bend(
+            "knee of the curve (Kneedle)",
+            result.knee.as_ref(),
+        ));
+        lines.extend(study::bend(power, result.power.as_ref()));
+    }
     lines.extend(cautions(result, outcome));
     lines
 }
 
 fn headline(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
+    let header = &result.header;
     let (low, high) = (outcome.low.as_ref(), outcome.high.as_ref());
     let confirmed = result.header.settings.confirm > 0;
     match (outcome.limit, low, high) {
         (Limit::Store, Some(low), Some(high)) => vec![
             format!(
-                "capacity between {} and {}/s{}: the store is the limit",
-                units::rate(low.rate),
-                units::rate(high.rate),
+                "capacity between {} and {}{}: the store is the limit",
+                match header.settings.whole {
+                    true => units::number(low.rate),
+                    false => units::rate(low.rate),
+                },
+                header.load(high.rate),
                 if confirmed { "" } else { ", not confirmed" }
             ),
             format!(
                 "objectives met at {}, missed at {}",
-                side(low, true),
-                side(high, false)
+                side(header, low, true),
+                side(header, high, false)
             ),
         ],
         (Limit::Client, low, _) => {
@@ -156,12 +188,12 @@ fn headline(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
                 .any(|r| !r.trial.purpose.is_reference());
             let mut lines = vec![match low {
                 Some(low) => format!(
-                    "capacity at least {}/s: above that the client is the limit, not the store",
-                    units::rate(low.rate)
+                    "capacity at least {}: above that the client is the limit, not the store",
+                    header.load(low.rate)
                 ),
                 None if !searched => format!(
-                    "no capacity: the client is the limit already in the baseline at {}/s",
-                    units::rate(result.header.settings.reference_rate)
+                    "no capacity: the client is the limit already in the baseline at {}",
+                    header.load(header.settings.reference_rate)
                 ),
                 None => "no capacity: the client limits even the lowest rate".to_owned(),
             }];
@@ -169,22 +201,27 @@ fn headline(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
             lines
         }
         (Limit::MaxRate, Some(low), _) => vec![format!(
-            "capacity at least {}/s, the highest rate allowed ({} of {} trials passed)",
-            units::rate(low.rate),
+            "capacity at least {}, the highest {} allowed ({} of {} trials passed)",
+            header.load(low.rate),
+            if header.settings.whole {
+                "number"
+            } else {
+                "rate"
+            },
             low.passes,
             low.trials
         )],
         (Limit::NotMet, _, Some(high)) => vec![format!(
             "the objectives are not met even at the lowest rate: {}",
-            side(high, false)
+            side(header, high, false)
         )],
         (_, low, high) => vec![
             "the capacity could not be confirmed: trials at the same rate contradict each other"
                 .to_owned(),
             format!(
                 "last bracket of the search: {}; {}",
-                low.map_or("none".to_owned(), |s| side(s, true)),
-                high.map_or("none".to_owned(), |s| side(s, false))
+                low.map_or("none".to_owned(), |s| side(header, s, true)),
+                high.map_or("none".to_owned(), |s| side(header, s, false))
             ),
         ],
     }
@@ -193,7 +230,7 @@ fn headline(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
 fn cautions(result: &CapacityResult, outcome: &Outcome) -> Vec<String> {
     let mut lines = Vec::new();
     let header = &result.header;
-    if header.quick || header.trial_s.is_some() {
+    if !header.settings.whole && (header.quick || header.trial_s.is_some()) {
         let wanted = bucketload_core::capacity::trial_seconds(
             &header.slo,
             outcome.low.map_or(header.settings.start_rate, |s| s.rate),

@@ -53,6 +53,7 @@ fn header() -> capacity::Header {
             recovery: Recovery::AfterFailure,
             seed: 1,
             stop_at_client: true,
+            whole: false,
         },
         trial_s: None,
         quick: false,

@@ -66,6 +66,7 @@ impl Setup {
             recovery: self.recovery,
             seed,
             stop_at_client: true,
+            whole: false,
         });
         let (mut trials, mut elapsed) = (Vec::new(), 0.0);
         while let Some(trial) = search.ask() {
@@ -219,6 +220,7 @@ fn settings() -> Settings {
         recovery: Recovery::Always,
         seed: 7,
         stop_at_client: true,
+        whole: false,
     }
 }
 
@@ -309,6 +311,7 @@ fn a_baseline_that_the_client_limits_ends_the_search() {
     // Files of earlier versions are replayed as they were searched.
     let older = Settings {
         stop_at_client: false,
+        whole: false,
         ..settings()
     };
     let (outcome, purposes) = scripted(older, always);
@@ -445,4 +448,42 @@ fn the_store_is_given_time_to_recover() {
     let failures = 1 + 4 + 5;
     let recoveries = purposes.iter().filter(|p| **p == Purpose::Recovery).count();
     assert!((4..=failures).contains(&recoveries), "{recoveries}");
+}
+
+/// A store that keeps five of something busy: the search ends between five and six, whatever the start.
+#[test]
+fn whole_loads_end_with_neighbours() {
+    for (most, expected) in [
+        (5.0, (Some(5.0), Some(6.0))),
+        (1.0, (Some(1.0), Some(2.0))),
+        (0.0, (None, Some(1.0))),
+    ] {
+        let mut search = Search::new(Settings {
+            start_rate: 1.0,
+            max_rate: Some(64.0),
+            precision: 1.05,
+            confirm: 3,
+            reference_rate: 1.0,
+            recovery: Recovery::Never,
+            seed: 1,
+            stop_at_client: true,
+            whole: true,
+        });
+        let mut trials = 0;
+        while let Some(trial) = search.ask() {
+            trials += 1;
+            assert!(trials < 60 && trial.rate.fract() == 0.0, "{trial:?}");
+            let result = match trial.rate <= most {
+                true => TrialResult::Pass,
+                false => TrialResult::Fail,
+            };
+            search.record(TrialFinding {
+                result,
+                p50_ns: 1.0,
+            });
+        }
+        let outcome = search.outcome().unwrap();
+        let rate = |end: Option<crate::capacity::BracketEnd>| end.map(|end| end.rate);
+        assert_eq!((rate(outcome.low), rate(outcome.high)), expected);
+    }
 }
