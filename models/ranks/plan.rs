@@ -247,7 +247,11 @@ impl RanksPlan {
     #[must_use]
     pub const fn part(&self, rank: u32, step: u64) -> u64 {
         let ranks = self.searchers();
-        let place = if step.is_multiple_of(2) { rank } else { ranks - 1 - rank };
+        let place = if step.is_multiple_of(2) {
+            rank
+        } else {
+            ranks - 1 - rank
+        };
         step * ranks as u64 + place as u64
     }
 

@@ -42,7 +42,9 @@ pub(crate) fn lint() -> Result {
 pub(crate) fn format(check: &str) -> Result {
     let models = root().join("models");
     let files = files::below(&models)?;
-    run(cargo(&format!("fmt --all {check} --")).args(files.iter().map(|file| models.join(file))))
+    let sources = files.iter().map(|file| models.join(file));
+    let sources = sources.filter(|file| file.extension().is_some_and(|kind| kind == "rs"));
+    run(cargo(&format!("fmt --all {check} --")).args(sources))
 }
 
 /// The tests that need nothing but the toolchain.
