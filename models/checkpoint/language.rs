@@ -20,7 +20,7 @@ use crate::spec::{
     known_models,
 };
 
-/// The procedure of the benchmark (docs/spec/ai.md section "Checkpoints").
+/// The procedure of the benchmark (docs/spec/ai-checkpoints.md section "Checkpoints").
 const COUNT: u32 = 10;
 const PAUSE_NS: u64 = 5_000_000_000;
 const PART_BYTES: u64 = 32 << 20;

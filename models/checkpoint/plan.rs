@@ -1,5 +1,5 @@
 //! Checkpoints of language models: which rank holds which objects, how large each is, and what it is called
-//! (docs/spec/ai.md section "Checkpoints").
+//! (docs/spec/ai-checkpoints.md section "Checkpoints").
 //!
 //! ```text
 //!  rank r of T·P·D ─ tensor r mod T, pipeline stage (r / T) mod P, data r / (T·P)

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::{CheckpointAction, CheckpointPart, CheckpointPlan, LanguageModel};
 use crate::plan::ranks::Fraction;
 
-/// Numbers of docs/spec/ai.md section "Checkpoints", in the order of the fields.
+/// Numbers of docs/spec/ai-checkpoints.md section "Checkpoints", in the order of the fields.
 fn model(name: &str, n: [u64; 9], zero: u32) -> LanguageModel {
     let [
         layers,
@@ -70,7 +70,7 @@ fn names(plan: &CheckpointPlan) -> BTreeSet<String> {
     out
 }
 
-/// docs/spec/ai.md section "Checkpoints", the table of results.
+/// docs/spec/ai-checkpoints.md section "Checkpoints", the table of results.
 #[test]
 fn totals_are_those_of_the_benchmark() {
     let expected: [(u128, u64, u64, u64, u64, u64); 4] = [

@@ -187,6 +187,21 @@ pub(super) const RULES: &[Rule] = &[
         Or(1, "bucketload: --"),
     ),
     (
+        "commands/bucketload-checkpoint.md",
+        "--plan",
+        Handling::Quick,
+    ),
+    (
+        "commands/bucketload-checkpoint.md",
+        "bucketload checkpoint --model",
+        Never("writes up to a TiB; its tests write scaled checkpoints"),
+    ),
+    (
+        "commands/bucketload-train.md",
+        "--target s3://bench",
+        Never("prepares 160 GB; its tests read scaled records"),
+    ),
+    (
         "",
         "drill --mend",
         Never("needs the directory of a run, which is named after its start time"),

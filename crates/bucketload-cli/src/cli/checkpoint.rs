@@ -21,7 +21,7 @@ Examples:
       64 ranks on two hosts; each reads what the other wrote
 
 A rank is a process of a training job with its own accelerator. All ranks begin a checkpoint at the same
-time, and it is complete when the last one has written its last byte. See docs/ai/checkpoint.md.";
+time, and it is complete when the last one has written its last byte. See docs/checkpoint.md.";
 
 /// Write and read checkpoints of language models, as the ranks of a training job do
 #[derive(Clone, Debug, Args)]

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use bucketload_core::capacity::{Bound, Slo, Timing};
-use bucketload_core::drill::{DrillPlan, Entry};
+use bucketload_core::drill::DrillPlan;
 use bucketload_core::plan::PhaseKind;
 use serde::{Deserialize, Serialize};
 
 use super::band::Band;
+use super::course::Course;
 use super::journal::read_journal;
 use super::slots::{Part, Slot, Slots, Spans, Wave, baseline, slots};
 use crate::error::ResultsError;
@@ -18,7 +19,7 @@ use crate::rundir::RunDir;
 const POINTS: u64 = 600;
 /// Share of failed operations that objectives allow if they name none.
 const BUDGET: f64 = 0.001;
-const SECOND: f64 = 1e9;
+pub(super) const SECOND: f64 = 1e9;
 /// The period of an error budget: 30 days.
 const BUDGET_S: f64 = 30.0 * 86_400.0;
 
@@ -527,96 +528,4 @@ fn waves(all: &[Wave], began: u64) -> Waves {
             .push((wave.good as f64 / wave.offered.max(1) as f64).min(1.0));
     }
     waves
-}
-
-/// What the journal says.
-struct Course<'j> {
-    plan: &'j DrillPlan,
-    began: u64,
-    valid: Option<bool>,
-    why: String,
-    /// Fault, start and end of each time that something was broken.
-    broken: Vec<(usize, u64, Option<u64>)>,
-    first_break: Option<u64>,
-    last_mend: Option<u64>,
-    hooks: Vec<String>,
-    cost: Option<(u64, u64, u64)>,
-}
-
-impl<'j> Course<'j> {
-    fn of(journal: &'j [Entry]) -> Option<Self> {
-        let plan = journal.iter().find_map(|entry| match entry {
-            Entry::Plan { drill, .. } => Some(drill),
-            _ => None,
-        })?;
-        let mut course = Self {
-            plan,
-            began: 0,
-            valid: None,
-            why: String::new(),
-            broken: Vec::new(),
-            first_break: None,
-            last_mend: None,
-            hooks: Vec::new(),
-            cost: None,
-        };
-        for entry in journal {
-            match entry {
-                Entry::Began { at_ns } => course.began = *at_ns,
-                Entry::Baseline { valid, why, .. } => {
-                    course.valid = Some(*valid);
-                    course.why.clone_from(why);
-                }
-                Entry::Broke { fault, at_ns, .. } => {
-                    course.broken.push((*fault, *at_ns, None));
-                    course.first_break.get_or_insert(*at_ns);
-                }
-                Entry::Mended { fault, at_ns, .. } => {
-                    let mut open = course.broken.iter_mut().rev();
-                    if let Some(span) = open.find(|(index, _, to)| index == fault && to.is_none()) {
-                        span.2 = Some(*at_ns);
-                    }
-                    course.last_mend = Some(*at_ns);
-                }
-                Entry::Ran {
-                    fault,
-                    hook,
-                    outcome,
-                    ..
-                } if outcome != "ok" => {
-                    let name = plan
-                        .faults
-                        .get(*fault)
-                        .map(|fault| fault.name.as_str())
-                        .unwrap_or_default();
-                    course.hooks.push(format!("`{hook}` of {name}: {outcome}"));
-                }
-                Entry::Cost {
-                    cpu_ns,
-                    bytes,
-                    connections,
-                } => course.cost = Some((*cpu_ns, *bytes, *connections)),
-                Entry::Plan { .. } | Entry::Owed { .. } | Entry::Ran { .. } => {}
-            }
-        }
-        // Something that was never mended lasts to the end.
-        if course.broken.iter().any(|(.., to)| to.is_none()) {
-            course.last_mend = None;
-        }
-        (course.began > 0).then_some(course)
-    }
-
-    fn spans(&self, end: u64) -> Vec<FaultSpan> {
-        let s = |ns: u64| ns.saturating_sub(self.began) as f64 / SECOND;
-        let span = |&(fault, from, to): &(usize, u64, Option<u64>)| {
-            let fault = self.plan.faults.get(fault)?;
-            Some(FaultSpan {
-                name: fault.name.clone(),
-                what: fault.what.word().to_owned(),
-                from_s: s(from),
-                to_s: s(to.unwrap_or(end)),
-            })
-        };
-        self.broken.iter().filter_map(span).collect()
-    }
 }

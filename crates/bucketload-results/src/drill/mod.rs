@@ -1,11 +1,12 @@
 //! Drills: what users noticed while something was broken, computed from the journal and the intervals of a run directory
 //! (docs/spec/drills.md).
 //!
-//! `journal` reads what broke and when, `baseline` judges whether anything may be broken, `slots` condenses the intervals,
+//! `journal` reads what broke and when, `course` makes spans of it, `baseline` judges whether anything may be broken, `slots` condenses the intervals,
 //! `band` says which of them are out of the baseline's band, `figures` has the result.
 
 mod band;
 mod baseline;
+mod course;
 mod figures;
 mod journal;
 mod slots;

@@ -1,5 +1,5 @@
 //! Checkpoints of a language model: how long each took, by which rank, and what training loses by them
-//! (docs/spec/ai.md section "Checkpoints").
+//! (docs/spec/ai-checkpoints.md section "Checkpoints").
 //!
 //! ```text
 //!  common barrier ├──────── rank 0 ──────┤                       DLIO, reporting rank: bytes of all / time of rank 0

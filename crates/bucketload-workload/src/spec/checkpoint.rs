@@ -259,7 +259,7 @@ impl LanguageModelSpec {
             Err(e) => Err((
                 e.field,
                 e.reason,
-                "docs/ai/checkpoint.md explains the numbers".to_owned(),
+                "docs/checkpoint.md explains the numbers".to_owned(),
             )),
         }
     }
