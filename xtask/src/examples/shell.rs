@@ -44,7 +44,7 @@ impl Shell<'_> {
             .env_remove("BUCKETLOAD_TOKEN")
             // `init` saves targets there, not among the user's.
             .env("XDG_CONFIG_HOME", self.dir)
-            .env("XDG_CACHE_HOME", self.dir)
+            .env("XDG_CACHE_HOME", self.dir.join(".cache"))
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .stdin(Stdio::null())
             .stdout(log("stdout")?)

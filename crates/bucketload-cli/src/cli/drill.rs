@@ -18,7 +18,7 @@ Examples:
   bucketload drill black-hole --target s3://bucket/p --endpoint-url http://store:9000 --slo 'p99<50ms'
   bucketload drill node-kill --hook 'break=ssh n3 systemctl kill -s KILL minio' --hook 'mend=ssh n3 systemctl start minio' --target s3://bucket/p --endpoint-url http://store:9000
       Let commands break the store and mend it
-  bucketload drill my.toml --dry-run
+  bucketload drill flapping --dry-run
       Print what would break and when, with every command; nothing is run
   bucketload drill --mend bucketload-runs/node-kill-20260131T235959Z
       Run what a killed drill still owes
