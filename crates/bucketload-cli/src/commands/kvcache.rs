@@ -1,6 +1,4 @@
-//! `bucketload kvcache`: from a trace of inference requests to a [`Job`].
-
-use std::sync::Arc;
+//! `bucketload kvcache`: from a trace of inference requests to a [`Job`](crate::job::Job).
 
 use bucketload_core::plan::{KvcachePlan, Plan};
 use bucketload_core::units;
@@ -15,15 +13,14 @@ use tempfile::TempDir;
 use crate::cli::GlobalArgs;
 use crate::cli::kvcache::{KvTraceArgs, KvcacheArgs};
 use crate::commands::gates;
-use crate::commands::replay::{dry_run, short_hash};
+use crate::commands::replay::{dry_run, job, short_hash};
 use crate::commands::report::{print_result, text_options};
 use crate::commands::trace::{bytes_text, facts, failure, identity, name_of};
 use crate::connection::{Connection, target_of};
 use crate::exit::{Exit, Failure, OrFail};
-use crate::job::{Ceiling, Job};
 use crate::kvcache::{CacheOptions, Models, plan};
+use crate::signals;
 use crate::target::Target;
-use crate::{setup, signals};
 
 /// Prepares, runs, analyses and prints.
 pub(crate) fn execute(
@@ -57,7 +54,14 @@ pub(crate) fn execute(
     refuse_too_large(&target, &plan, &blocks)?;
     let connection = Connection::open(target, &args.target, &args.load)?;
     let replay = Replay::new(trace, SourceOptions::default()).map_err(failure)?;
-    let job = job(args, global, plan, replay, input, &connection)?;
+    let job = job(
+        (&args.load, &args.gates, &args.output),
+        global,
+        plan,
+        replay,
+        input,
+        &connection,
+    )?;
     let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop(connection);
@@ -196,31 +200,4 @@ fn refuse_too_large(target: &Target, plan: &Plan, blocks: &BlockStatistics) -> R
         )));
     }
     Ok(())
-}
-
-fn job(
-    args: &KvcacheArgs,
-    global: &GlobalArgs,
-    plan: Plan,
-    replay: Replay,
-    input: TraceInput,
-    connection: &Connection,
-) -> Result<Job, Failure> {
-    let started = time::OffsetDateTime::now_utc();
-    let out = setup::run_directory(args.output.out.as_deref(), &plan.workload, started)?;
-    let run_id = setup::new_run_id(started)?;
-    let mut options = setup::options(&args.load, &run_id, connection);
-    options.trace = Some(Arc::new(replay));
-    let ceiling = Ceiling::of(&plan, &args.load);
-    let mut job = Job::new(plan, "", &run_id, options, connection, out)?;
-    job.ceiling = ceiling;
-    job.op_log = args.output.op_log;
-    job.prometheus = args.output.prometheus;
-    job.quiet = global.quiet;
-    job.manifest.slo.clone_from(&args.gates.slo);
-    let notes = input.facts.iter().filter(|row| row.0 == "note");
-    job.notes = notes.map(|row| row.1.clone()).collect();
-    job.notes.extend(connection.warnings());
-    job.manifest.trace = Some(input);
-    Ok(job)
 }

@@ -14,8 +14,9 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::cli::GlobalArgs;
+use crate::cli::gates::GateArgs;
 use crate::cli::replay::{Laps, Late, ReplayArgs};
-use crate::cli::run::OutputFormat;
+use crate::cli::run::{LoadArgs, OutputArgs, OutputFormat};
 use crate::commands::docs::print;
 use crate::commands::gates;
 use crate::commands::report::{print_result, text_options};
@@ -50,7 +51,14 @@ pub(crate) fn execute(
     }
     refuse_too_large(args, &target, &replay)?;
     let connection = Connection::open(target, &args.target, &args.load)?;
-    let job = job(args, global, plan, replay, input, &connection)?;
+    let job = job(
+        (&args.load, &args.gates, &args.output),
+        global,
+        plan,
+        replay,
+        input,
+        &connection,
+    )?;
     let stop = signals::watched()?;
     let (done, exit) = job.execute(&connection.driver, &stop)?;
     drop((connection, prepared));
@@ -261,8 +269,9 @@ fn refuse_too_large(args: &ReplayArgs, target: &Target, replay: &Replay) -> Resu
     Ok(())
 }
 
-fn job(
-    args: &ReplayArgs,
+/// The job of a verb that follows a trace.
+pub(crate) fn job(
+    (load, gates, output): (&LoadArgs, &GateArgs, &OutputArgs),
     global: &GlobalArgs,
     plan: Plan,
     replay: Replay,
@@ -270,17 +279,17 @@ fn job(
     connection: &Connection,
 ) -> Result<Job, Failure> {
     let started = time::OffsetDateTime::now_utc();
-    let out = setup::run_directory(args.output.out.as_deref(), &plan.workload, started)?;
+    let out = setup::run_directory(output.out.as_deref(), &plan.workload, started)?;
     let run_id = setup::new_run_id(started)?;
-    let mut options = setup::options(&args.load, &run_id, connection);
+    let mut options = setup::options(load, &run_id, connection);
     options.trace = Some(Arc::new(replay));
-    let ceiling = Ceiling::of(&plan, &args.load);
+    let ceiling = Ceiling::of(&plan, load);
     let mut job = Job::new(plan, "", &run_id, options, connection, out)?;
     job.ceiling = ceiling;
-    job.op_log = args.output.op_log;
-    job.prometheus = args.output.prometheus;
+    job.op_log = output.op_log;
+    job.prometheus = output.prometheus;
     job.quiet = global.quiet;
-    job.manifest.slo.clone_from(&args.gates.slo);
+    job.manifest.slo.clone_from(&gates.slo);
     let notes = input.facts.iter().filter(|row| row.0 == "note");
     job.notes = notes.map(|row| row.1.clone()).collect();
     job.notes.extend(connection.warnings());

@@ -21,7 +21,7 @@ pub(super) fn write(out: &mut String, train: &TrainResult) -> fmt::Result {
     };
     writeln!(
         out,
-        "Training, phase {}: {} accelerators, AU {} (mark {} %): {verdict}",
+        "Training, phase {}: accelerators {}, AU {} (mark {} %): {verdict}",
         train.phase,
         train.accelerators,
         with_stdev(train.au, |au| format!("{au:.2} %")),
