@@ -64,6 +64,11 @@ pub(super) fn all() -> Result {
         ("libs3: vectors in the process", &|| {
             bench.vectors(&bench.embedded("vectors"))
         }),
+        ("libs3: vectors with MD5 tags", &|| {
+            let mut environment = bench.embedded("vectors-md5");
+            environment.push(("BUCKETLOAD_S3_ETAG", "md5".to_owned()));
+            bench.run(&mut Command::new(bench.program("vectors")), &environment)
+        }),
         ("libs3: vectors behind a gateway", &|| bench.remote()),
         ("libs3: threads", &|| {
             bench.threads(&bench.embedded("threads"))

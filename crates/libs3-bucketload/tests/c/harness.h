@@ -185,4 +185,19 @@ static inline void expect_at(int line, const Request *r, int status, const char 
 }
 #define EXPECT(request, status, events) expect_at(__LINE__, &(request), status, events)
 
+/* Whether the library was told that tags are the MD5 of the content. */
+static inline int md5_tags(void)
+{
+    const char *tags = getenv("BUCKETLOAD_S3_ETAG");
+    return tags && !strcmp(tags, "md5");
+}
+
+/* Whether the text is a tag of a whole object or part. Without MD5 it ends as that of a multipart upload. */
+static inline int is_tag(const char *etag)
+{
+    size_t digits = strspn(etag + 1, "0123456789abcdef");
+    const char *end = md5_tags() ? "\"" : "-1\"";
+    return etag[0] == '"' && digits == 32 && !strcmp(etag + 1 + digits, end);
+}
+
 #endif

@@ -128,7 +128,8 @@ static void writes(void)
     Request r = put("empty", BODY, 0, NULL);
     EXPECT(r, OK, "PC");
     CHECK(r.data_calls == 0);
-    CHECK(!strcmp(r.etag, "\"d41d8cd98f00b204e9800998ecf8427e\""));
+    CHECK(is_tag(r.etag));
+    CHECK(!md5_tags() || !strcmp(r.etag, "\"d41d8cd98f00b204e9800998ecf8427e\""));
     r = put("small", BODY, 3901, NULL);
     EXPECT(r, OK, "DPC");
     CHECK(r.data_calls == 1 && r.largest_call == 3901);
@@ -180,7 +181,7 @@ static void reads(void)
 {
     Request r = head("small");
     EXPECT(r, OK, "PC");
-    CHECK(r.content_length == 3901 && r.last_modified > 1000000000 && strlen(r.etag) == 34);
+    CHECK(r.content_length == 3901 && r.last_modified > 1000000000 && is_tag(r.etag));
     CHECK(!strcmp(r.content_type, "binary/octet-stream"));
     char etag[80];
     strcpy(etag, r.etag);
@@ -397,7 +398,8 @@ static void copies(void)
     CHECK(modified > 1000000000 && etag[0] == '"');
     Request source = head("described"), copy = head("copy");
     CHECK(source.status == OK && source.content_length == 10);
-    CHECK(copy.content_length == 10 && !strcmp(copy.etag, source.etag));
+    CHECK(copy.content_length == 10 && is_tag(copy.etag));
+    CHECK(!md5_tags() == !!strcmp(copy.etag, source.etag));
     CHECK(!strcmp(copy.metadata, source.metadata));
     S3PutProperties p = {.contentType = "image/png", .expires = -1};
     r = (Request){0};
