@@ -289,26 +289,13 @@ impl Histogram {
 
     /// The `q`-quantile in nanoseconds: the smallest bucket whose cumulative count reaches
     /// `ceil(q * n)`, reported as the bucket's highest value but never above the exact maximum.
-    /// 0 when empty. This is the only place where percentiles are computed.
+    /// 0 when empty. Percentiles are computed by [`quantile_of`] alone.
     ///
     /// # Panics
     /// If `q` is outside 0..=1.
     #[must_use]
     pub fn quantile_ns(&self, q: f64) -> u64 {
-        assert!((0.0..=1.0).contains(&q), "quantile {q} is outside 0..=1");
-        if self.count == 0 {
-            return 0;
-        }
-        // n·q is exact enough up to 2^53 records; the epsilon keeps 0.99 · 100 from becoming 100.
-        let rank = ((q * self.count as f64 - 1e-9).ceil() as u64).clamp(1, self.count);
-        let mut seen = 0;
-        for index in self.touched() {
-            seen += self.counts[index];
-            if seen >= rank {
-                return Self::highest_of(index).clamp(self.min_ns, self.max_ns);
-            }
-        }
-        self.max_ns
+        quantile_of(self.buckets(), self.count, self.min_ns, self.max_ns, q)
     }
 
     /// Number of recorded durations of at most `ns`, counting a bucket when its lowest value is at
@@ -331,6 +318,35 @@ impl Histogram {
             .map(|i| (i, self.counts[i]))
             .filter(|&(_, count)| count > 0)
     }
+}
+
+/// The `q`-quantile in nanoseconds of `count` durations in `buckets`, which are `(index, count)` in ascending order:
+/// the same as [`Histogram::quantile_ns`] for histograms that are stored as a list. 0 when empty.
+///
+/// # Panics
+/// If `q` is outside 0..=1.
+#[must_use]
+pub fn quantile_of(
+    buckets: impl Iterator<Item = (usize, u64)>,
+    count: u64,
+    min_ns: u64,
+    max_ns: u64,
+    q: f64,
+) -> u64 {
+    assert!((0.0..=1.0).contains(&q), "quantile {q} is outside 0..=1");
+    if count == 0 {
+        return 0;
+    }
+    // n·q is exact enough up to 2^53 records; the epsilon keeps 0.99 · 100 from becoming 100.
+    let rank = ((q * count as f64 - 1e-9).ceil() as u64).clamp(1, count);
+    let mut seen = 0;
+    for (index, count) in buckets {
+        seen += count;
+        if seen >= rank {
+            return Histogram::highest_of(index).clamp(min_ns, max_ns);
+        }
+    }
+    max_ns
 }
 
 #[cfg(test)]

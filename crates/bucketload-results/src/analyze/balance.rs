@@ -8,6 +8,7 @@ use bucketload_core::tally::Interval;
 
 use super::fold::{Bin, Fold};
 use crate::result::{EndpointBalance, EndpointResult, Latency};
+use crate::rundir::Stored;
 
 /// Length of a window (docs/spec/statistics.md section 8), nanoseconds.
 const WINDOW_NS: u64 = 10_000_000_000;
@@ -50,6 +51,11 @@ impl EndpointWindows {
         }
     }
 
+    /// Adds response times of an interval of the measured window, before the interval itself.
+    pub(crate) fn add_response(&mut self, stored: &Stored<'_>) {
+        stored.add_into(&mut self.response);
+    }
+
     /// Adds an interval of the measured window.
     pub(crate) fn add(&mut self, interval: &Interval) {
         let endpoints = &interval.tally.endpoints;
@@ -59,9 +65,6 @@ impl EndpointWindows {
         self.current.resize(endpoints.len(), 0.0);
         for (sum, endpoint) in self.current.iter_mut().zip(endpoints) {
             *sum += endpoint.requests() as f64;
-        }
-        for cell in &interval.tally.cells {
-            self.response.merge(&cell.response);
         }
         self.covered_ns += interval.end_ns.saturating_sub(interval.start_ns);
         if self.covered_ns >= WINDOW_NS {

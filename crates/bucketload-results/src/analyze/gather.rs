@@ -12,7 +12,7 @@ use super::scan::{ClassKey, PhaseScan, end_with_work};
 use super::window::{Marks, counts};
 use crate::error::ResultsError;
 use crate::result::{HeatMap, LatencyOverTime, Window};
-use crate::rundir::{Damage, RunDir, empty_interval};
+use crate::rundir::{Damage, Metric, Owner, RunDir, Stored, empty_interval};
 
 /// Limit on the columns of latency over time.
 const COLUMNS: u64 = 240;
@@ -99,7 +99,12 @@ impl PhaseGather {
         }
     }
 
-    fn add(&mut self, interval: &Interval) {
+    /// Adds the counters of an interval and the histograms that `read` passes.
+    fn add(
+        &mut self,
+        interval: &Interval,
+        read: impl FnOnce(&mut dyn FnMut(&Stored<'_>)) -> Result<(), ResultsError>,
+    ) -> Result<(), ResultsError> {
         if self.seen.is_multiple_of(self.intervals_per_column) {
             let t_s = interval.start_ns.saturating_sub(self.start_ns) as f64 / 1e9;
             for class in self.classes.values_mut() {
@@ -107,26 +112,32 @@ impl PhaseGather {
             }
         }
         self.seen += 1;
-        for cell in &interval.tally.cells {
-            if let Some(class) = self.classes.get_mut(&(cell.work, cell.class)) {
-                class.column.merge(&cell.response);
-            }
+        let (start, until) = (self.window.start_ns, self.window.end_ns);
+        let within = counts(interval.start_ns, interval.end_ns, start, until);
+        let kept = interval.start_ns >= start && (!self.baseline || interval.end_ns <= until);
+        if kept {
+            // First the counters, because the endpoints of the interval make those of the tally.
+            self.tally.merge(&interval.tally);
         }
-        let until = self.window.end_ns;
-        if counts(
-            interval.start_ns,
-            interval.end_ns,
-            self.window.start_ns,
-            until,
-        ) {
+        read(&mut |stored| {
+            if let (Owner::Cell(work, class), Metric::Response) = (stored.owner, stored.metric) {
+                if let Some(class) = self.classes.get_mut(&(work, class)) {
+                    stored.add_into(&mut class.column);
+                }
+                if within && !interval.tally.endpoints.is_empty() {
+                    self.endpoints.add_response(stored);
+                }
+            }
+            if kept {
+                stored.add_to(&mut self.tally);
+            }
+        })?;
+        if within {
             self.add_rates(interval);
             self.endpoints.add(interval);
         }
-        if interval.start_ns >= self.window.start_ns && (!self.baseline || interval.end_ns <= until)
-        {
-            self.tally.merge(&interval.tally);
-        }
         self.before = Some(interval.gauges);
+        Ok(())
     }
 
     fn add_rates(&mut self, interval: &Interval) {
@@ -242,8 +253,8 @@ pub(crate) fn gather(
     while let Some(mut line) = reader.next_line()? {
         end_with_work(&mut line, marks);
         if let Some(phase) = gathered.get_mut(&line.phase) {
-            reader.load(&line, &mut interval, |_| true)?;
-            phase.add(&interval);
+            line.fill(&mut interval);
+            phase.add(&interval, |each| reader.histograms(&line, |_| true, each))?;
         }
     }
     gathered.values_mut().for_each(PhaseGather::finish);

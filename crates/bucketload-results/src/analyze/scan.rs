@@ -11,7 +11,7 @@ use super::fold::Fold;
 use super::window::Marks;
 use crate::error::ResultsError;
 use crate::result::Totals;
-use crate::rundir::{Damage, IntervalLine, Metric, RunDir, empty_interval};
+use crate::rundir::{Damage, IntervalLine, Metric, Owner, RunDir};
 
 /// Limit on the bins for statistics: four and a half hours of one-second intervals. Longer runs have longer
 /// bins.
@@ -65,12 +65,17 @@ pub(crate) fn scan(
 ) -> Result<(BTreeMap<u16, PhaseScan>, Damage), ResultsError> {
     let mut phases: BTreeMap<u16, PhaseScan> = BTreeMap::new();
     let mut reader = run.intervals()?;
-    let mut interval = empty_interval();
+    let mut medians = Vec::new();
     let mut last: Option<(u64, Gauges)> = None;
     while let Some(mut line) = reader.next_line()? {
         end_with_work(&mut line, marks);
-        reader.load(&line, &mut interval, |metric| {
-            matches!(metric, Metric::Service | Metric::Late)
+        let mut late = 0;
+        medians.clear();
+        let wanted = |metric| matches!(metric, Metric::Service | Metric::Late);
+        reader.histograms(&line, wanted, |stored| match stored.owner {
+            Owner::Tally => late = stored.quantile_ns(0.99),
+            Owner::Cell(work, class) => medians.push(((work, class), stored.quantile_ns(0.5))),
+            _ => {}
         })?;
         // Cumulative readings at the start of this interval: those at the end of the previous one, or zero
         // at the epoch.
@@ -108,7 +113,6 @@ pub(crate) fn scan(
             let step = line.gauges.wall_offset_ns.abs_diff(gauges.wall_offset_ns);
             phase.wall_step_ns = phase.wall_step_ns.max(step);
         }
-        let late = interval.tally.late.quantile_ns(0.99);
         phase.series.push(&Counts::of(&line, before.as_ref(), late));
         let totals = &mut phase.totals;
         totals.intervals += 1;
@@ -133,12 +137,11 @@ pub(crate) fn scan(
                 });
             class.ok += cell.ok;
             class.ended += cell.ok + cell.failed.values().sum::<u64>();
-            let service = &interval.tally.cell_mut(cell.work, cell.class).service;
-            if !service.is_empty() {
-                let median = service.quantile_ns(0.5);
+            let key = (cell.work, cell.class);
+            if let Some((_, median)) = medians.iter().find(|(of, _)| *of == key) {
                 class
                     .medians
-                    .push(&Median::new(line.start_ns, line.end_ns, median));
+                    .push(&Median::new(line.start_ns, line.end_ns, *median));
             }
         }
         last = Some((line.end_ns, line.gauges));

@@ -212,6 +212,43 @@ impl Metric {
     }
 }
 
+/// The owner of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A work and class.
+    Cell(u16, OpClass),
+    /// A part of a work's jobs.
+    Span(u16, u16),
+    /// A work, class and range of sizes.
+    Size(u16, OpClass, u64, u64),
+    /// The whole tally.
+    Tally,
+    /// One of several endpoints.
+    Endpoint(usize),
+}
+
+impl Owner {
+    /// Its histogram of `metric` in `tally`, created if missing; `None` for an endpoint that the tally does not have.
+    ///
+    /// # Panics
+    /// If such an owner has no such metric.
+    pub(crate) fn histogram_mut(self, tally: &mut Tally, metric: Metric) -> Option<&mut Histogram> {
+        Some(match self {
+            Self::Cell(work, class) => metric.of_cell_mut(tally.cell_mut(work, class)),
+            Self::Span(work, part) => &mut tally.span_mut(work, part).makespan,
+            Self::Size(work, class, from, to) => {
+                metric.of_size_mut(tally.size_cell_mut(work, class, from, to))
+            }
+            Self::Tally => metric.of_tally_mut(tally),
+            Self::Endpoint(index) => tally
+                .endpoints
+                .get_mut(index)?
+                .service
+                .get_or_insert_default(),
+        })
+    }
+}
+
 /// Load of one of several endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EndpointLine {
@@ -384,6 +421,31 @@ impl IntervalLine {
         }
     }
 
+    /// The exact figures of all histograms of the interval.
+    pub(crate) fn exacts(&self) -> impl Iterator<Item = (Owner, Metric, &Exact)> {
+        let cells = self.cells.iter().flat_map(|cell| {
+            let owner = Owner::Cell(cell.work, cell.class);
+            cell.exact.iter().map(move |(m, exact)| (owner, *m, exact))
+        });
+        let spans = self.spans.iter().map(|span| {
+            let owner = Owner::Span(span.work, span.part);
+            (owner, Metric::Makespan, &span.exact)
+        });
+        let sizes = self.sizes.iter().flat_map(|size| {
+            let owner = Owner::Size(size.work, size.class, size.from, size.to);
+            size.exact.iter().map(move |(m, exact)| (owner, *m, exact))
+        });
+        let all = self
+            .exact
+            .iter()
+            .map(|(m, exact)| (Owner::Tally, *m, exact));
+        let endpoints = self.endpoints.iter().enumerate().filter_map(|(i, line)| {
+            let exact = line.service.as_ref()?;
+            Some((Owner::Endpoint(i), Metric::Service, exact))
+        });
+        cells.chain(spans).chain(sizes).chain(all).chain(endpoints)
+    }
+
     /// Operations that succeeded.
     pub(crate) fn ok(&self) -> u64 {
         self.cells.iter().map(|c| c.ok).sum()
@@ -409,8 +471,9 @@ impl IntervalLine {
         self.end_ns.saturating_sub(self.start_ns).max(1)
     }
 
-    /// Copies counters and gauges into `interval`, whose histograms must be empty.
+    /// Replaces counters and gauges of `interval`, and empties its histograms.
     pub(crate) fn fill(&self, interval: &mut Interval) {
+        interval.tally.clear();
         interval.phase = self.phase;
         interval.index = self.index;
         interval.start_ns = self.start_ns;

@@ -33,8 +33,8 @@ mod line;
 mod sink;
 mod slow;
 
-pub(crate) use line::{IntervalLine, Metric};
-pub(crate) use read::empty_interval;
+pub(crate) use line::{IntervalLine, Metric, Owner};
+pub(crate) use read::{Stored, empty_interval};
 
 pub use follow::Follow;
 pub use manifest::{ClientFacts, Manifest, SettingOrigin, Status, TraceInput, VerdictSummary};

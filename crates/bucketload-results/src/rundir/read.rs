@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use bucketload_core::histogram::{Histogram, quantile_of};
 use bucketload_core::op::OpClass;
 use bucketload_core::oracle::Finding;
 use bucketload_core::sink::Event;
@@ -14,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::hdr::{Decoder, split};
-use super::line::{Exact, IntervalLine, Metric};
+use super::line::{Exact, IntervalLine, Metric, Owner};
 use super::manifest::Manifest;
 use super::{EVENTS, INTERVALS, ORACLE, hist_name, slow};
 use crate::error::ResultsError;
@@ -203,62 +204,45 @@ impl IntervalReader {
         interval: &mut Interval,
         wanted: impl Fn(Metric) -> bool,
     ) -> Result<(), ResultsError> {
-        interval.tally.clear();
         line.fill(interval);
+        self.histograms(line, wanted, |stored| stored.add_to(&mut interval.tally))
+    }
+
+    /// Passes the histograms of the `wanted` metrics in `line` to `each`, if they are those that were written. They are
+    /// lists of buckets, because long runs have millions, most of them with few values in a wide range.
+    pub(crate) fn histograms(
+        &mut self,
+        line: &IntervalLine,
+        wanted: impl Fn(Metric) -> bool,
+        mut each: impl FnMut(&Stored<'_>),
+    ) -> Result<(), ResultsError> {
         self.read_histograms(line)?;
-        let text = std::mem::take(&mut self.text);
-        for entry in text.lines() {
-            let Some((metric, target, encoded)) = parse_entry(entry) else {
+        let mut missing = line.exacts().filter(|(_, m, _)| wanted(*m)).count() as u64;
+        for entry in self.text.lines() {
+            let Some((metric, owner, encoded)) = parse_entry(entry) else {
                 continue;
             };
             if !wanted(metric) {
                 continue;
             }
-            let tally = &mut interval.tally;
-            let histogram = match target {
-                Owner::Cell(work, class) => metric.of_cell_mut(tally.cell_mut(work, class)),
-                Owner::Span(work, part) => &mut tally.span_mut(work, part).makespan,
-                Owner::Size(work, class, from, to) => {
-                    metric.of_size_mut(tally.size_cell_mut(work, class, from, to))
-                }
-                Owner::Tally => metric.of_tally_mut(tally),
-                Owner::Endpoint(index) => match tally.endpoints.get_mut(index) {
-                    Some(endpoint) => endpoint.service.get_or_insert_default(),
-                    None => continue,
-                },
+            let Some((.., exact)) = line.exacts().find(|(o, m, _)| (*o, *m) == (owner, metric))
+            else {
+                continue;
             };
-            // A failure shows below, where counts are compared.
-            let _ = self.decoder.add(encoded, histogram);
-        }
-        self.text = text;
-        let tally = &mut interval.tally;
-        for cell in &line.cells {
-            let target = tally.cell_mut(cell.work, cell.class);
-            for (&metric, exact) in cell.exact.iter().filter(|(m, _)| wanted(**m)) {
-                self.damage.histograms += complete(metric.of_cell_mut(target), exact);
+            let Some(buckets) = self.decoder.decode(encoded) else {
+                continue;
+            };
+            if buckets.iter().map(|(_, count)| count).sum::<u64>() == exact.n {
+                missing = missing.saturating_sub(1);
+                each(&Stored {
+                    owner,
+                    metric,
+                    buckets,
+                    exact: *exact,
+                });
             }
         }
-        for span in line.spans.iter().filter(|_| wanted(Metric::Makespan)) {
-            let target = &mut tally.span_mut(span.work, span.part).makespan;
-            self.damage.histograms += complete(target, &span.exact);
-        }
-        for size in &line.sizes {
-            let target = tally.size_cell_mut(size.work, size.class, size.from, size.to);
-            for (&metric, exact) in size.exact.iter().filter(|(m, _)| wanted(**m)) {
-                self.damage.histograms += complete(metric.of_size_mut(target), exact);
-            }
-        }
-        for (&metric, exact) in line.exact.iter().filter(|(m, _)| wanted(**m)) {
-            self.damage.histograms += complete(metric.of_tally_mut(tally), exact);
-        }
-        if wanted(Metric::Service) {
-            for (endpoint, line) in tally.endpoints.iter_mut().zip(&line.endpoints) {
-                if let Some(exact) = &line.service {
-                    let service = endpoint.service.get_or_insert_default();
-                    self.damage.histograms += complete(service, exact);
-                }
-            }
-        }
+        self.damage.histograms += missing;
         Ok(())
     }
 
@@ -294,29 +278,41 @@ impl IntervalReader {
     }
 }
 
-/// Sets the exact figures. Returns 1 if the histogram is not the one that was written, else 0.
-fn complete(histogram: &mut bucketload_core::histogram::Histogram, exact: &Exact) -> u64 {
-    if histogram.count() != exact.n {
-        histogram.clear();
-        return 1;
-    }
-    histogram.set_exact(exact.sum_ns, exact.min_ns, exact.max_ns);
-    0
+/// A histogram of an interval as it is stored.
+#[derive(Debug)]
+pub(crate) struct Stored<'a> {
+    pub(crate) owner: Owner,
+    pub(crate) metric: Metric,
+    buckets: &'a [(usize, u64)],
+    exact: Exact,
 }
 
-/// The owner of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
-    /// A work and class.
-    Cell(u16, OpClass),
-    /// A part of a work's jobs.
-    Span(u16, u16),
-    /// A work, class and range of sizes.
-    Size(u16, OpClass, u64, u64),
-    /// The whole tally.
-    Tally,
-    /// One of several endpoints.
-    Endpoint(usize),
+impl Stored<'_> {
+    /// Adds it to the histogram of `tally` to which it belongs.
+    pub(crate) fn add_to(&self, tally: &mut Tally) {
+        if let Some(histogram) = self.owner.histogram_mut(tally, self.metric) {
+            self.add_into(histogram);
+        }
+    }
+
+    /// Adds it to `histogram`.
+    pub(crate) fn add_into(&self, histogram: &mut Histogram) {
+        let Exact {
+            sum_ns,
+            min_ns,
+            max_ns,
+            ..
+        } = self.exact;
+        histogram.add_buckets(self.buckets.iter().copied(), sum_ns, min_ns, max_ns);
+    }
+
+    /// See [`Histogram::quantile_ns`].
+    pub(crate) fn quantile_ns(&self, q: f64) -> u64 {
+        let Exact {
+            n, min_ns, max_ns, ..
+        } = self.exact;
+        quantile_of(self.buckets.iter().copied(), n, min_ns, max_ns, q)
+    }
 }
 
 /// Splits a log line into metric, owner and encoded histogram.
