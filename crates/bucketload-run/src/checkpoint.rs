@@ -13,9 +13,11 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bucketload_core::error::ErrorKind;
 use bucketload_core::generate::checkpoint::CheckpointGen;
 use bucketload_core::op::Op;
 use bucketload_core::plan::Model as _;
+use bucketload_core::record::Outcome;
 
 use crate::due::{DueOp, OpEnd};
 use crate::ranks::RankRecord;
@@ -87,6 +89,10 @@ impl CheckpointTurns {
 
     /// An operation of the worker has ended.
     pub(crate) fn ended(&self, due_op: &DueOp, end: &OpEnd) {
+        // Nobody waited for its end, so it neither failed nor transferred anything.
+        if end.outcome == Outcome::Failed(ErrorKind::Cancelled) {
+            return;
+        }
         let failed = self.record.count(due_op, end);
         self.record.step(!failed);
     }

@@ -34,6 +34,7 @@ use crate::prepared::{self, Prepared};
 use crate::ranks::History;
 use crate::readback;
 use crate::stop::{StopHandle, StopLevel};
+use crate::uploads::{abort_kept, may_leave_uploads};
 use crate::version_table::VersionTable;
 
 /// The result of a run.
@@ -308,6 +309,9 @@ pub fn run_calibrated(
     if let Some(oracle) = &context.oracle {
         sink.event(&Event::Oracle(oracle.summary(audited_keys)));
     }
+    for message in abort_cut_uploads(driver, plan, options, &end, stop) {
+        sink.event(&Event::Warning { message });
+    }
     for message in end.cleanup.iter().flat_map(|c| c.warnings.clone()) {
         sink.event(&Event::Warning { message });
     }
@@ -332,6 +336,28 @@ pub fn run_calibrated(
         });
     }
     Ok(end)
+}
+
+/// Aborts the uploads that an early end has cut, if no clean-up does. Returns what the user should know.
+fn abort_cut_uploads(
+    driver: &AnyDriver,
+    plan: &Plan,
+    options: &RunOptions,
+    end: &RunEnd,
+    stop: &StopHandle,
+) -> Vec<String> {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let cut = stop.level() == StopLevel::Finish && works.any(|work| work.model.is_cut_short());
+    if !cut || end.cleanup.is_some() || !may_leave_uploads(plan, &driver.facts()) {
+        return Vec::new();
+    }
+    let aborted = async {
+        let aborted = abort_kept(driver, plan, options).await;
+        // What was measured does not depend on it.
+        Ok(aborted.unwrap_or_else(|e| vec![format!("unfinished uploads may be left: {e}")]))
+    };
+    let control = Control::new().and_then(|control| control.unless_aborted(stop, aborted));
+    control.ok().flatten().unwrap_or_default()
 }
 
 /// Calls the caller's hook at the edge of a phase.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::common::agents::{Agent, agents_of, background, end_of, wait_for};
 use crate::common::{Outcome, Serve, bucketload, call, operations};
 
@@ -302,4 +304,102 @@ fn mistakes_name_their_place_and_the_remedy() {
         2,
         &["parts.toml:3", "S3 allows 10000", "use parts of at least"],
     );
+}
+
+/// The volume is said beforehand, and a directory without room for it is refused.
+#[test]
+fn the_volume_is_said_beforehand_and_needs_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = format!("--target file://{}", dir.path().display());
+    // Two hundred checkpoints of 15.1 TiB.
+    let most = format!("--model llama3-1t --count 200 --range-size 0 {target}");
+    let words = [
+        "writes about 3013 TiB in 414,400 objects (200 checkpoints of 15.1 TiB)",
+        "the file system has room for",
+        "--count",
+    ];
+    run(dir.path(), &most).expect(2, &words);
+    run(dir.path(), &format!("{most} --dry-run")).expect(0, &words);
+    let none = |entries: fs::ReadDir| entries.count() == 0;
+    assert!(none(fs::read_dir(dir.path()).unwrap()), "nothing was begun");
+    let line = format!("--scale 1/1000000 --count 2 --pause 0s {target} --out out");
+    run(dir.path(), &format!("{line} --expect-rate 1KiB/s")).expect(
+        0,
+        &[
+            "writes about 220 KiB in 32 objects (2 checkpoints of 110 KiB)",
+            "at the 1.00 KiB/s of --expect-rate",
+            "the file system has room for",
+        ],
+    );
+    // So is a data set; what reads one that is there writes nothing.
+    let train = |more: &str| {
+        let line = format!("train --model unet3d --accelerator h100 {target} {more}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        call(&mut bucketload(dir.path(), &words))
+    };
+    train("--objects 100000000000")
+        .expect(2, &["writes about", "objects (the data set)", "--objects"]);
+    let small = "--scale 1/100000 --epochs 1 --objects 14 --steps 2";
+    train(&format!("{small} --prepare-only --out set"))
+        .expect(0, &["in 14 objects (the data set)"]);
+    let again = train(&format!("{small} --data set --out again"));
+    again.expect(0, &[]);
+    assert!(!again.stderr.contains("writes about"), "{}", again.stderr);
+}
+
+/// Unfinished uploads in a store of the embedded server.
+fn uploads(store: &Path) -> usize {
+    fs::read_dir(store.join(".bucketload/uploads/store")).map_or(0, Iterator::count)
+}
+
+/// The first signal gives up uploads that would take hours, and leaves none of them behind.
+#[test]
+fn a_signal_does_not_wait_for_an_upload_to_end() {
+    for (more, kept) in [("", false), ("--keep", true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        fs::create_dir(&store).unwrap();
+        let at = store.display().to_string();
+        // Each part of the optimizer takes a day.
+        let server = Serve::start(&[
+            "--store",
+            &format!("posix:{at}"),
+            "--fault",
+            "delay,ms=86400000,op=upload-part",
+        ]);
+        let line = format!(
+            "checkpoint --subset 1 --scale 1/1000 --count 2 --pause 0s --part-size 5MiB --out out --create-bucket {more} \
+             --target s3://store/x --endpoint-url {}",
+            server.url()
+        );
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let child = background(&mut bucketload(dir.path(), &words));
+        wait_for("parts of an upload", || {
+            let uploads = uploads(&store);
+            (uploads > 0).then_some(())
+        });
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let outcome = end_of(child);
+        outcome.expect(130, &["stopping; what was measured is kept"]);
+        assert_eq!(uploads(&store), 0, "{more}: {}", outcome.stderr);
+        for words in ["INCOMPLETE", "did not finish"] {
+            assert!(
+                outcome.stdout.contains(words),
+                "{words}: {}",
+                outcome.stdout
+            );
+        }
+        assert!(
+            !outcome.stdout.contains("operations failed"),
+            "{}",
+            outcome.stdout
+        );
+        let again = call(&mut bucketload(
+            dir.path(),
+            &["report", "out", "--output", "json"],
+        ));
+        again.expect(0, &[]);
+        assert_eq!(again.json()["verdict"]["word"], "INCOMPLETE");
+        assert_eq!(store.join("store").exists(), kept, "the bucket");
+    }
 }
