@@ -21,6 +21,7 @@ use crate::check::{
 use crate::cleanup::{CleanupReport, Discard, clean};
 use crate::clock::now_ns;
 use crate::collect::PhaseTotals;
+use crate::conditional;
 use crate::error::RunError;
 use crate::files;
 use crate::leftover;
@@ -282,6 +283,11 @@ pub fn run_calibrated(
             && let Err(error) = set.phase_ended(&mut context)
         {
             failed.get_or_insert(error);
+        }
+        if phase.kind == PhaseKind::Init && outcome.is_ok() && failed.is_none() {
+            let asked = conditional::check(driver, plan, options, &context.arena);
+            // The marker of ownership is there by now, which the clean-up removes.
+            failed = control.unless_aborted(stop, asked).err();
         }
         match outcome {
             Ok(summary) => end.phases.push(summary),

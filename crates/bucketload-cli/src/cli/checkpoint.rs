@@ -121,6 +121,11 @@ pub(crate) struct CheckpointOptions {
     #[arg(long)]
     pub(crate) latest: bool,
 
+    /// As --latest, but the object is replaced only if nobody else has changed it since (If-None-Match, If-Match); the
+    /// result labels refusals as races
+    #[arg(long, conflicts_with = "latest")]
+    pub(crate) conditional_latest: bool,
+
     /// Extension of the objects' names: pt or pts3
     #[arg(long, value_name = "NAME")]
     pub(crate) extension: Option<String>,

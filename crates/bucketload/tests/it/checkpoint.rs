@@ -403,3 +403,135 @@ fn a_signal_does_not_wait_for_an_upload_to_end() {
         assert_eq!(store.join("store").exists(), kept, "the bucket");
     }
 }
+
+/// The marker is written on the condition that nobody else has changed it; who loses the race is told.
+#[test]
+fn a_marker_that_somebody_else_has_changed_is_labelled() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |server: &Serve, out: &str| {
+        format!(
+            "--scale 1/1000000 --count 3 --pause 0s --phase write --conditional-latest --op-log=csv.zst --out {out} \
+             --create-bucket --target s3://store/x --endpoint-url {}",
+            server.url()
+        )
+    };
+    let server = Serve::start(&[]);
+    let outcome = run(dir.path(), &line(&server, "alone"));
+    outcome.expect(0, &[]);
+    assert!(
+        outcome.stdout.contains("marker `latest`"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(!outcome.stdout.contains("RACE"), "{}", outcome.stdout);
+    let all = performed(&dir.path().join("alone")).join("\n");
+    assert_eq!(all.matches("\"put-if-match\"").count(), 3, "{all}");
+    // Four requests find out whether the store obeys conditions; the second commit meets a race.
+    let server = Serve::start(&[
+        "--fault",
+        "status=412,op=put,contains=latest,after=5,count=1",
+    ]);
+    let outcome = run(dir.path(), &line(&server, "race"));
+    outcome.expect(0, &[]);
+    for words in ["RACE on `latest`: 1 commits lost", "after 2"] {
+        assert!(
+            outcome.stdout.contains(words),
+            "{words}: {}",
+            outcome.stdout
+        );
+    }
+    let again = call(&mut bucketload(
+        dir.path(),
+        &["report", "race", "--output", "json"],
+    ))
+    .json();
+    assert_eq!(again["checkpoint"]["races"], serde_json::json!([2]));
+    assert_eq!(again["summary"]["headline"]["races"], 1.0);
+    for (quirk, why) in [
+        (
+            "put-if-match-ignored",
+            "If-Match with another entity tag, so it ignores",
+        ),
+        (
+            "put-if-none-match-ignored",
+            "If-None-Match: * where there is an object, so it ignores",
+        ),
+        (
+            "put-if-none-match-refused",
+            "If-None-Match: * where there is no object with: ",
+        ),
+    ] {
+        let server = Serve::start(&["--quirk", quirk]);
+        run(dir.path(), &line(&server, quirk)).expect(3, &["does not obey", why, "--latest"]);
+    }
+    let files = format!(
+        "--scale 1/1000000 --conditional-latest --target file://{}",
+        dir.path().display()
+    );
+    run(dir.path(), &files).expect(2, &["cannot perform put-if-match"]);
+}
+
+/// What a user of checkpoints came for stands first in every view.
+#[test]
+fn throughput_and_seconds_stand_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let outcome = run(
+        dir.path(),
+        "--scale 1/1000000 --count 1 --pause 0s --target mem: --out out",
+    );
+    outcome.expect(0, &[]);
+    let first = outcome.stdout.lines().next().unwrap();
+    for words in [
+        " write ",
+        " GiB/s",
+        "DLIO",
+        " read ",
+        "s per checkpoint",
+        "0 failed",
+    ] {
+        assert!(first.contains(words), "{words}: {first}");
+    }
+    assert!(!first.contains("ops/s"), "{first}");
+    let json = call(&mut bucketload(
+        dir.path(),
+        &["report", "out", "--output", "json"],
+    ))
+    .json();
+    let headline = json["summary"]["headline"].as_object().unwrap();
+    for direction in ["write", "read"] {
+        let mean = &json["checkpoint"][direction];
+        assert_eq!(
+            headline[&format!("{direction}_gib_per_s")],
+            mean["gib_per_s"][0]
+        );
+        assert_eq!(
+            headline[&format!("{direction}_dlio_gib_per_s")],
+            mean["dlio_gib_per_s"][0]
+        );
+        assert_eq!(headline[&format!("{direction}_s")], mean["seconds"][0]);
+    }
+    let page = fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    let facts = page.split("<dl class=\"facts\">").nth(1).unwrap();
+    let facts = facts.split("</dl>").next().unwrap();
+    assert!(facts.contains("write throughput by DLIO"), "{facts}");
+    assert!(!facts.contains("operations per second"), "{facts}");
+    let train = "train --model unet3d --accelerator h100 --scale 1/100000 --epochs 1 --steps 2 --objects 14 --target mem: \
+                 --out train";
+    let words: Vec<&str> = train.split_whitespace().collect();
+    let outcome = call(&mut bucketload(dir.path(), &words));
+    outcome.expect(0, &[]);
+    let first = outcome.stdout.lines().next().unwrap();
+    for words in ["AU ", "passes (mark 90 %)", "samples/s"] {
+        assert!(first.contains(words), "{words}: {first}");
+    }
+    let json = call(&mut bucketload(
+        dir.path(),
+        &["report", "train", "--output", "json"],
+    ))
+    .json();
+    assert_eq!(json["summary"]["passed"], true);
+    assert_eq!(
+        json["summary"]["headline"]["au_percent"],
+        json["train"][0]["au"]["mean"]
+    );
+}
