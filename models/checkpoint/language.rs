@@ -390,7 +390,10 @@ fn checkpoint_phases(
 fn checkpoint_mix(spec: &CheckpointSpec, plan: &CheckpointPlan) -> Vec<MixEntry> {
     let entry = |class| MixEntry::new(class, 0, KeyLaw::Sequential);
     match plan.action {
-        CheckpointAction::Commit => vec![entry(OpClass::Put)],
+        CheckpointAction::Commit => vec![entry(match spec.latest {
+            Some(LatestSpec::Conditional) => OpClass::PutIfMatch,
+            _ => OpClass::Put,
+        })],
         CheckpointAction::Write => {
             let mut mix = vec![entry(OpClass::Put)];
             if plan.piece_bytes > 0 && plan.largest() > plan.piece_bytes {

@@ -448,6 +448,10 @@ impl Model for CheckpointPlan {
         true
     }
 
+    fn is_cut_short(&self) -> bool {
+        true
+    }
+
     fn has_indexed_names(&self) -> bool {
         false
     }

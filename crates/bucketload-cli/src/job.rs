@@ -506,6 +506,9 @@ pub(crate) fn failure(error: &RunError, endpoints: &[String]) -> Failure {
         RunError::Refused { .. } => Failure::usage(format!(
             "{message}; leave it out of the mix, or run without the dialect"
         )),
+        RunError::Unconditional { .. } => Failure::target(format!(
+            "{message}; write the marker without a condition (--latest)"
+        )),
         RunError::InUse { .. } => Failure::usage(format!(
             "{message}; choose other names (cprefix, oprefix), or allow changes with --delete-named"
         )),

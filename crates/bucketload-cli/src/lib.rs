@@ -49,6 +49,7 @@ mod placement;
 mod prometheus;
 mod rank_calls;
 mod rank_plan;
+mod room;
 mod setup;
 mod signals;
 mod sinks;

@@ -19,6 +19,10 @@ const MAX_FACTS: usize = 24;
 pub struct Figures {
     /// The target.
     pub target: String,
+    /// What the user of the workload's model came for, in one line, such as the throughput of checkpoints; lists show it
+    /// in place of rates. Empty for other models.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub headline: String,
     /// Smallest and largest rate of the measured phases, successful operations per second.
     pub ops_per_s: Option<(f64, f64)>,
     /// Smallest and largest p99 response time of their operation classes, nanoseconds.
@@ -98,6 +102,7 @@ impl Figures {
             .map(|percentile| percentile.value_ns);
         Self {
             target: result.run.target.clone(),
+            headline: result.headline_text(),
             ops_per_s: rates
                 .map(|rate| (rate, rate))
                 .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),

@@ -119,6 +119,11 @@ pub enum OpClass {
     GetAttributes,
     /// Delete one object on the condition that it exists (`If-Match: *`).
     DeleteIfMatch,
+    /// Write a whole object in one request unless somebody else has changed it: the first time on the condition that it
+    /// does not exist (`If-None-Match: *`), later that it still has the entity tag of this run's last write
+    /// (`If-Match`). A refusal is not a failure: the operation then writes nothing. Only checkpoints use it.
+    #[schemars(skip)]
+    PutIfMatch,
 }
 
 impl OpClass {
@@ -146,7 +151,7 @@ impl OpClass {
             Self::Put | Self::Append => SENDS,
             Self::PutIfAbsent => SENDS,
             Self::MultipartPut => SENDS | PARTS,
-            Self::RangePut => SENDS | INTERNAL,
+            Self::RangePut | Self::PutIfMatch => SENDS | INTERNAL,
             Self::LocalWrite => SENDS | INTERNAL,
             Self::Sync => INTERNAL,
             Self::Touch => ANY_KEY,
@@ -582,6 +587,6 @@ mod tests {
             assert_eq!(serde_json::to_value(class).unwrap(), class.name());
             assert_eq!(Request::plain(class, "b", "k").op, &Op::new(class));
         }
-        assert_eq!(OpClass::ALL.len(), OpClass::DeleteIfMatch as usize + 1);
+        assert_eq!(OpClass::ALL.len(), OpClass::PutIfMatch as usize + 1);
     }
 }

@@ -9,16 +9,20 @@
 //! All workers of a rank belong to one process, and neighbouring ranks too, as the processes of a job do on its hosts.
 //! Operations take the same path as in any closed loop ([`crate::closed`]).
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bucketload_core::error::ErrorKind;
 use bucketload_core::generate::checkpoint::CheckpointGen;
-use bucketload_core::op::Op;
+use bucketload_core::op::{Op, OpClass, VersionId};
 use bucketload_core::plan::Model as _;
+use bucketload_core::record::Outcome;
 
 use crate::due::{DueOp, OpEnd};
-use crate::ranks::RankRecord;
+use crate::perform::CurrentVersion;
+use crate::ranks::{History, RankRecord};
 
 /// The work of all ranks of this process.
 pub(crate) struct CheckpointWork {
@@ -62,16 +66,26 @@ impl CheckpointWork {
 pub(crate) struct CheckpointTurns {
     rank: u32,
     record: Rc<RankRecord>,
+    /// The entity tag of the marker, where its writes are conditional.
+    tag: Option<Rc<Cell<VersionId>>>,
 }
 
 impl CheckpointTurns {
     /// Worker number `worker` before its first operation.
-    pub(crate) fn new(work: &CheckpointWork, worker: u32) -> Self {
+    pub(crate) fn new(work: &CheckpointWork, worker: u32, history: &History) -> Self {
         let rank = worker / work.lanes().max(1);
+        let conditional = work.ops.class(0) == OpClass::PutIfMatch;
         Self {
             rank,
             record: Rc::new(RankRecord::new(rank)),
+            tag: conditional.then(|| Rc::new(Cell::new(history.marker()))),
         }
+    }
+
+    /// Where the session finds the entity tag of the marker, and leaves the new one.
+    pub(crate) fn version(&self) -> Option<Box<CurrentVersion>> {
+        let id = Rc::clone(self.tag.as_ref()?);
+        Some(Box::new(CurrentVersion::kept_in(id)))
     }
 
     /// What the worker has done, which it keeps updating.
@@ -86,7 +100,14 @@ impl CheckpointTurns {
     }
 
     /// An operation of the worker has ended.
-    pub(crate) fn ended(&self, due_op: &DueOp, end: &OpEnd) {
+    pub(crate) fn ended(&self, due_op: &DueOp, end: &OpEnd, history: &History) {
+        if let Some(tag) = &self.tag {
+            history.set_marker(tag.get());
+        }
+        // Nobody waited for its end, so it neither failed nor transferred anything.
+        if end.outcome == Outcome::Failed(ErrorKind::Cancelled) {
+            return;
+        }
         let failed = self.record.count(due_op, end);
         self.record.step(!failed);
     }

@@ -78,7 +78,8 @@ impl<'a> Turns<'a> {
             return Self::Ranks(work, Box::new(turns));
         }
         if let Some(work) = source.checkpoint() {
-            let turns = CheckpointTurns::new(work, share.index);
+            let turns = CheckpointTurns::new(work, share.index, &shard.shared.history);
+            worker.version = turns.version().or_else(|| worker.version.take());
             shard.ranks.borrow_mut().push(turns.record());
             return Self::Checkpoint(work, turns);
         }
@@ -157,7 +158,7 @@ impl<'a> Turns<'a> {
             }
             Self::Named(_, turns) => turns.ended(due_op, end),
             Self::Ranks(work, turns) => turns.ended(work, due_op, end),
-            Self::Checkpoint(_, turns) => turns.ended(due_op, end),
+            Self::Checkpoint(_, turns) => turns.ended(due_op, end, &shard.shared.history),
         }
     }
 }

@@ -24,6 +24,12 @@ pub enum RunError {
         /// Where that is written, and what the store said.
         why: String,
     },
+    /// The store does not obey the conditions of writes.
+    #[error("the workload writes on conditions, which the store does not obey: {why}")]
+    Unconditional {
+        /// What the store did.
+        why: String,
+    },
     /// No session could be opened to check the target.
     #[error("cannot reach the target: {0}")]
     Unreachable(OpError),
@@ -180,6 +186,7 @@ impl RunError {
             | Self::Refused { .. }
             | Self::InUse { .. } => 2,
             Self::Unreachable(_)
+            | Self::Unconditional { .. }
             | Self::NoBucket { .. }
             | Self::Bucket { .. }
             | Self::BucketExists { .. }

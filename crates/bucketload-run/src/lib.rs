@@ -30,6 +30,7 @@ mod cleanup;
 mod clock;
 mod closed;
 mod collect;
+mod conditional;
 mod dispatch_waits;
 mod due;
 mod error;

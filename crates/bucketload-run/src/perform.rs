@@ -29,9 +29,16 @@ use crate::version_table::Version;
 #[derive(Default)]
 pub(crate) struct CurrentVersion {
     /// The identifier of the version that the operation names or writes.
-    id: Cell<VersionId>,
+    id: Rc<Cell<VersionId>>,
     /// The version that the operation names, if the run knows one.
     chosen: Option<Version>,
+}
+
+impl CurrentVersion {
+    /// The operations' version is kept in `id`.
+    pub(crate) const fn kept_in(id: Rc<Cell<VersionId>>) -> Self {
+        Self { id, chosen: None }
+    }
 }
 
 /// One worker: a session and the buffers its requests borrow from.
@@ -220,10 +227,13 @@ pub(crate) fn perform<'p>(
                 content: known.filter(|_| verify || op.class.writes_body()),
                 verify,
                 watch,
-                version: versions
-                    .filter(|table| by_version || op.class.writes_body() && table.tracks(op))
-                    .and(worker.version.as_deref())
-                    .map(|version| &version.id),
+                version: match versions {
+                    Some(table) => by_version || op.class.writes_body() && table.tracks(op),
+                    None => op.class == OpClass::PutIfMatch,
+                }
+                .then_some(worker.version.as_deref())
+                .flatten()
+                .map(|version| &*version.id),
             };
         }
         let waited = Cell::new(false);
@@ -253,6 +263,7 @@ pub(crate) fn perform<'p>(
             let nameless =
                 request.version.is_some() && request.op.class.by_version() && chosen().is_none();
             if request.op.class.writes_body()
+                && request.op.class != OpClass::PutIfMatch
                 && let Some(version) = request.version
             {
                 version.set(VersionId::default());

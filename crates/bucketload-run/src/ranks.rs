@@ -15,12 +15,12 @@
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bucketload_core::generate::ranks::{RankGen, StepPosition};
-use bucketload_core::op::{Op, OpClass, Watch};
+use bucketload_core::op::{Op, OpClass, VersionId, Watch};
 use bucketload_core::plan::Plan;
 use bucketload_core::plan::ranks::{RankMapping, RankTask, WorkbenchStage};
 use bucketload_core::ranks::RankSum;
@@ -42,6 +42,8 @@ pub(crate) struct History {
     steps: Vec<AtomicU64>,
     /// Start of each phase, seconds since 1970.
     began_s: Vec<AtomicI64>,
+    /// The entity tag of the marker `latest` as this process last wrote it; empty before.
+    marker: Mutex<VersionId>,
     /// The agreement with the other processes of the run, if there are any.
     agreement: Option<Arc<RankAgreement>>,
 }
@@ -51,8 +53,19 @@ impl History {
         Arc::new(Self {
             steps: plan.phases.iter().map(|_| AtomicU64::new(0)).collect(),
             began_s: plan.phases.iter().map(|_| AtomicI64::new(0)).collect(),
+            marker: Mutex::default(),
             agreement,
         })
+    }
+
+    /// The entity tag of the marker `latest`.
+    pub(crate) fn marker(&self) -> VersionId {
+        *self.marker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The marker `latest` now has the entity tag `tag`.
+    pub(crate) fn set_marker(&self, tag: VersionId) {
+        *self.marker.lock().unwrap_or_else(PoisonError::into_inner) = tag;
     }
 
     /// Phase `phase` begins now.

@@ -24,7 +24,7 @@ use crate::slots::Cut;
 const fn writes_object(class: OpClass) -> bool {
     matches!(
         class,
-        OpClass::Put | OpClass::PutIfAbsent | OpClass::MultipartPut
+        OpClass::Put | OpClass::PutIfAbsent | OpClass::PutIfMatch | OpClass::MultipartPut
     )
 }
 
@@ -47,7 +47,8 @@ const fn changes_object(class: OpClass) -> bool {
 pub(crate) fn applies(request: &Request<'_>, completion: &Completion) -> bool {
     let class = request.op.class;
     // A conditional write that found an object wrote nothing.
-    let wrote = class != OpClass::PutIfAbsent || completion.items > 0;
+    let conditional = matches!(class, OpClass::PutIfAbsent | OpClass::PutIfMatch);
+    let wrote = !conditional || completion.items > 0;
     writes_object(class) && wrote && request.content.is_some()
 }
 

@@ -21,6 +21,7 @@ use crate::check::{
 use crate::cleanup::{CleanupReport, Discard, clean};
 use crate::clock::now_ns;
 use crate::collect::PhaseTotals;
+use crate::conditional;
 use crate::error::RunError;
 use crate::files;
 use crate::leftover;
@@ -34,6 +35,7 @@ use crate::prepared::{self, Prepared};
 use crate::ranks::History;
 use crate::readback;
 use crate::stop::{StopHandle, StopLevel};
+use crate::uploads::{abort_kept, may_leave_uploads};
 use crate::version_table::VersionTable;
 
 /// The result of a run.
@@ -282,6 +284,11 @@ pub fn run_calibrated(
         {
             failed.get_or_insert(error);
         }
+        if phase.kind == PhaseKind::Init && outcome.is_ok() && failed.is_none() {
+            let asked = conditional::check(driver, plan, options, &context.arena);
+            // The marker of ownership is there by now, which the clean-up removes.
+            failed = control.unless_aborted(stop, asked).err();
+        }
         match outcome {
             Ok(summary) => end.phases.push(summary),
             Err(error) if phase.kind == PhaseKind::Init => return Err(error),
@@ -308,6 +315,9 @@ pub fn run_calibrated(
     if let Some(oracle) = &context.oracle {
         sink.event(&Event::Oracle(oracle.summary(audited_keys)));
     }
+    for message in abort_cut_uploads(driver, plan, options, &end, stop) {
+        sink.event(&Event::Warning { message });
+    }
     for message in end.cleanup.iter().flat_map(|c| c.warnings.clone()) {
         sink.event(&Event::Warning { message });
     }
@@ -332,6 +342,28 @@ pub fn run_calibrated(
         });
     }
     Ok(end)
+}
+
+/// Aborts the uploads that an early end has cut, if no clean-up does. Returns what the user should know.
+fn abort_cut_uploads(
+    driver: &AnyDriver,
+    plan: &Plan,
+    options: &RunOptions,
+    end: &RunEnd,
+    stop: &StopHandle,
+) -> Vec<String> {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let cut = stop.level() == StopLevel::Finish && works.any(|work| work.model.is_cut_short());
+    if !cut || end.cleanup.is_some() || !may_leave_uploads(plan, &driver.facts()) {
+        return Vec::new();
+    }
+    let aborted = async {
+        let aborted = abort_kept(driver, plan, options).await;
+        // What was measured does not depend on it.
+        Ok(aborted.unwrap_or_else(|e| vec![format!("unfinished uploads may be left: {e}")]))
+    };
+    let control = Control::new().and_then(|control| control.unless_aborted(stop, aborted));
+    control.ok().flatten().unwrap_or_default()
 }
 
 /// Calls the caller's hook at the edge of a phase.

@@ -26,6 +26,12 @@ pub(crate) struct Command {
 pub(crate) async fn supervise(shard: &Shard, commands: &mut watch::Receiver<Command>) {
     let limits = shard.shared.phase_plan().limits;
     let timeout_ns = shard.shared.plan.timeout_ns;
+    let mut works = shard.shared.phase_plan().works.iter();
+    // From this level on, nobody waits for operations in flight.
+    let giving_up = match works.any(|work| work.model.is_cut_short()) {
+        true => StopLevel::Finish,
+        false => StopLevel::Abort,
+    };
     let mut sweep_ns = 0;
     let mut abandoned = false;
     let mut collector_gone = false;
@@ -55,7 +61,7 @@ pub(crate) async fn supervise(shard: &Shard, commands: &mut watch::Receiver<Comm
         }
         let cutoff = shard.cutoff_ns.get();
         let drain_end = cutoff.saturating_add(limits.drain_ns);
-        let give_up = command.level == StopLevel::Abort || collector_gone || now >= drain_end;
+        let give_up = command.level >= giving_up || collector_gone || now >= drain_end;
         if started {
             if now >= shard.start_ns.get() {
                 shard.release();

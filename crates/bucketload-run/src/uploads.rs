@@ -1,12 +1,13 @@
 //! Clean-up of unfinished multipart uploads and of buckets.
 
-use bucketload_core::driver::{AnySession, DriverFacts};
+use bucketload_core::driver::{AnyDriver, AnySession, DriverFacts};
 use bucketload_core::error::{ErrorKind, OpError};
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{Plan, WorkPlan};
 
 use crate::cleanup::{CleanupReport, retry};
 use crate::options::RunOptions;
+use crate::ownership::open_control;
 
 /// Aborts the unfinished uploads of every key set.
 pub(crate) async fn abort_uploads(
@@ -40,6 +41,21 @@ pub(crate) async fn abort_uploads_in(
             }
         }
     }
+}
+
+/// Aborts the unfinished uploads of a run that keeps its objects. Returns what the user should know.
+///
+/// # Errors
+/// When the store cannot be reached.
+pub(crate) async fn abort_kept(
+    driver: &AnyDriver,
+    plan: &Plan,
+    options: &RunOptions,
+) -> Result<Vec<String>, OpError> {
+    let mut report = CleanupReport::default();
+    let mut session = retry!(plan.timeout_ns, open_control(driver, plan))?;
+    abort_uploads(plan, options, &mut session, &mut report).await;
+    Ok(report.warnings)
 }
 
 /// Whether the run can have begun a multipart upload. The native S3 clients write objects in one request unless the

@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 use super::agents::AgentsArgs;
 use super::gates::GateArgs;
-use super::run::{LoadArgs, OutputArgs, RunArgs};
+use super::run::{LoadArgs, OutputArgs, RoomArgs, RunArgs};
 use super::target::TargetArgs;
 
 const EXAMPLES: &str = "\
@@ -14,7 +14,7 @@ Examples:
   bucketload checkpoint --model llama3-8b --plan
       Show which rank writes which objects, to the byte; needs no target
   bucketload checkpoint --model llama3-8b --target s3://bench --endpoint-url http://host:9000
-      Write ten checkpoints of 105 GiB from eight ranks, then read them
+      Write ten checkpoints of 105 GiB from eight ranks, 1.02 TiB in all, then read them
   bucketload checkpoint --model llama3-405b --subset 8 --scale 1/100 --count 3 --target file:///mnt/data --posix-fsync close
       The first eight of 512 ranks, a hundredth of the bytes, on files
   bucketload checkpoint --model llama3-70b --rank-shift 32 --agents h1:7400,h2:7400 --target s3://bench --endpoint-url http://host:9000
@@ -35,6 +35,9 @@ pub(crate) struct CheckpointArgs {
 
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
+    pub(crate) room: RoomArgs,
 
     #[command(flatten)]
     pub(crate) gates: GateArgs,
@@ -118,6 +121,11 @@ pub(crate) struct CheckpointOptions {
     #[arg(long)]
     pub(crate) latest: bool,
 
+    /// As --latest, but the object is replaced only if nobody else has changed it since (If-None-Match, If-Match); the
+    /// result labels refusals as races
+    #[arg(long, conflicts_with = "latest")]
+    pub(crate) conditional_latest: bool,
+
     /// Extension of the objects' names: pt or pts3
     #[arg(long, value_name = "NAME")]
     pub(crate) extension: Option<String>,
@@ -149,6 +157,7 @@ impl CheckpointArgs {
         RunArgs {
             target: self.target.clone(),
             load: self.load.clone(),
+            expect_rate: self.room.expect_rate,
             gates: self.gates.clone(),
             agents: self.agents.clone(),
             output: self.output.clone(),

@@ -12,7 +12,7 @@ use super::agents::AgentsArgs;
 use super::cosbench::CosbenchArgs;
 use super::gates::{GateArgs, Precision, precision};
 use super::target::TargetArgs;
-use super::values::{Choices, CoreList, choice, duration, fact, listen_address};
+use super::values::{Choices, CoreList, byte_rate, choice, duration, fact, listen_address};
 use super::workload::WorkloadArgs;
 use crate::exit::Failure;
 
@@ -84,6 +84,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
+    /// Rate at which the target is expected to take data, bytes per second; from verbs with [`RoomArgs`].
+    #[arg(skip)]
+    pub(crate) expect_rate: Option<u64>,
+
     /// Stop as if interrupted when standard input closes, which happens when the parent process ends
     #[arg(long, help_heading = "Run options")]
     pub(crate) exit_with_stdin: bool,
@@ -95,6 +99,18 @@ pub(crate) struct RunArgs {
     /// With --confined: directory below which targets may lie (may be repeated)
     #[arg(long, hide = true, requires = "confined", value_name = "DIR")]
     pub(crate) allow_root: Vec<PathBuf>,
+}
+
+/// How long the writing takes that a run announces.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Run options")]
+pub(crate) struct RoomArgs {
+    /// Rate at which the target is expected to take data, such as 2GiB/s
+    ///
+    /// The run says beforehand how much it will write, with this flag also how long that takes, and is refused on a
+    /// directory whose file system has no room for it.
+    #[arg(long, value_name = "RATE", value_parser = byte_rate)]
+    pub(crate) expect_rate: Option<u64>,
 }
 
 /// Objects of an earlier run.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::agents::AgentsArgs;
 use super::gates::GateArgs;
-use super::run::{DataArgs, LoadArgs, OutputArgs};
+use super::run::{DataArgs, LoadArgs, OutputArgs, RoomArgs};
 use super::target::TargetArgs;
 
 const EXAMPLES: &str = "\
@@ -39,6 +39,9 @@ pub(crate) struct TrainArgs {
 
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
+    pub(crate) room: RoomArgs,
 
     #[command(flatten)]
     pub(crate) gates: GateArgs,

@@ -104,6 +104,12 @@ fn settings(options: &CheckpointOptions) -> Vec<(&'static str, String, String)> 
     let mut given: Vec<_> = given.collect();
     let switches = [
         ("checkpoint.latest", options.latest, "plain", "--latest"),
+        (
+            "checkpoint.latest",
+            options.conditional_latest,
+            "conditional",
+            "--conditional-latest",
+        ),
         ("verify", options.no_verify, "false", "--no-verify"),
         ("keep", options.keep, "true", "--keep"),
     ];

@@ -14,10 +14,10 @@ use crate::commands::docs::print;
 use crate::connection::Connection;
 use crate::distributed::fleet;
 use crate::exit::{Exit, Failure, OrFail};
-use crate::io500::{Config, locate, pause, plan, room, write};
+use crate::io500::{Config, locate, pause, plan, write};
 use crate::job::Job;
 use crate::target::Target;
-use crate::{files, rank_calls, setup, signals};
+use crate::{files, rank_calls, room, setup, signals};
 
 /// Runs, or verifies.
 pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -129,15 +129,14 @@ pub(crate) fn execute(args: &Io500Args, global: &GlobalArgs) -> Result<Exit, Fai
 /// # Errors
 /// When the target's file system has no room for it.
 fn volume(args: &Io500Args, plan: &Plan, target: &Target) -> Result<Option<String>, Failure> {
-    let root = match target {
-        // Nothing is stored, or as much as fits into memory.
-        Target::Null | Target::Memory => return Ok(None),
-        Target::Files(root) | Target::Directory(root) => Some(root.as_path()),
-        Target::Service { .. } => None,
-    };
-    let measured = !args.load.dry_run || args.expect_rate.is_some();
-    let root = root.filter(|root| measured && root.is_dir());
-    room::check(plan, root, args.expect_rate).or_usage()
+    // Nothing is stored, or as much as fits into memory.
+    if matches!(target, Target::Null | Target::Memory) {
+        return Ok(None);
+    }
+    let rate = args.expect_rate;
+    let measured = !args.load.dry_run || rate.is_some();
+    let root = room::root(target).filter(|_| measured);
+    crate::io500::room::check(plan, root, rate).or_usage()
 }
 
 /// The run directory.

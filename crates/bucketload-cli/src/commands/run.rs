@@ -28,7 +28,7 @@ use crate::job::{Ceiling, Done, Job, unix_ns};
 use crate::kept::Kept;
 use crate::olddata::{self, OldData};
 use crate::target::Target;
-use crate::{setup, signals};
+use crate::{room, setup, signals};
 
 /// Runs, analyses and prints.
 pub(crate) fn execute(args: &RunArgs, global: &GlobalArgs, color: bool) -> Result<Exit, Failure> {
@@ -78,9 +78,11 @@ pub(crate) fn execute_loaded(
     }
     let old = olddata::apply(&mut resolved, &args.data, &target, unix_ns())?;
     let kept = Kept::of(&args.data, &resolved.plan, &target)?;
+    let announced = room::announced(&resolved.plan, &target, kept.as_ref(), args.expect_rate);
     if args.load.dry_run {
         let outlook = dry_run(&resolved, args.output.output, global.quiet)?;
-        return match unchecked(&target, &target_args, global.quiet) {
+        let possible = announced.and_then(|_| unchecked(&target, &target_args, global.quiet));
+        return match possible {
             // A controller accepts what its check accepts.
             Err(refused) if args.confined => Err(refused),
             Err(refused) => {
@@ -92,6 +94,9 @@ pub(crate) fn execute_loaded(
             }
             Ok(()) => Ok(outlook),
         };
+    }
+    if let Some(said) = announced?.filter(|_| !global.quiet) {
+        eprintln!("bucketload: {said}");
     }
     if let (Some(archive), Some(number)) = (
         &args.cosbench.cosbench_artifacts,

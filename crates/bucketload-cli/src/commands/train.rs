@@ -215,6 +215,7 @@ fn as_run(args: &TrainArgs, workload: String) -> RunArgs {
         cosbench: CosbenchArgs::default(),
         agents: args.agents.clone(),
         output: args.output.clone(),
+        expect_rate: args.room.expect_rate,
         exit_with_stdin: false,
         confined: false,
         allow_root: Vec::new(),

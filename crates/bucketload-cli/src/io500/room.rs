@@ -1,4 +1,4 @@
-//! How much a run is going to write, said beforehand, and whether the file system of the target has room for it.
+//! How much a run of IO500 is going to write.
 //!
 //! A write phase ends at its stonewall, so its volume depends on the target's rate: stated by the user, or measured by
 //! a small file on the target's file system. A short phase also fills the page cache, which takes more than the disk.
@@ -12,6 +12,8 @@ use bucketload_core::plan::ranks::RankTask;
 use bucketload_core::plan::{ModelPlan, Plan};
 use bucketload_results::units;
 
+use crate::room;
+
 /// Size of the file that measures the rate, and the longest time for it.
 const PROBE_BYTES: usize = 64 << 20;
 const PROBE_LIMIT: Duration = Duration::from_secs(5);
@@ -21,6 +23,10 @@ const WRITE: usize = 2 << 20;
 const BLOCK: u64 = 4096;
 /// Share of the available memory that can hold data that is not on the disk yet: the largest usual `vm.dirty_ratio`.
 const DIRTY: f64 = 0.4;
+/// What to do when there is no room.
+const REMEDY: &str = "shorten the stonewall (--set debug.stonewall-time=N), write less \
+                      (--set ior-easy.blockSize=SIZE, --set ior-hard.segmentCount=N), or state the rate that you \
+                      expect (--expect-rate)";
 
 /// A phase that writes: its name, the most that its plan writes, and its stonewall in seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,23 +112,7 @@ pub(crate) fn check(
         units::bytes(total),
         list.join(", ")
     );
-    let Some(root) = root else {
-        return Ok(Some(said));
-    };
-    let free = free(root).map_err(|e| format!("{}: {e}", root.display()))?;
-    if total > free as f64 {
-        return Err(format!(
-            "{}: {said}, but the file system has room for {}; name another directory, shorten the stonewall \
-             (--set debug.stonewall-time=N), write less (--set ior-easy.blockSize=SIZE, --set ior-hard.segmentCount=N), \
-             or state the rate that you expect (--expect-rate)",
-            root.display(),
-            units::bytes(free as f64)
-        ));
-    }
-    Ok(Some(format!(
-        "{said}; the file system has room for {}",
-        units::bytes(free as f64)
-    )))
+    room::fits(&said, total, root, REMEDY).map(Some)
 }
 
 /// The phases that write, in order.
@@ -174,12 +164,6 @@ fn measure(root: &Path, writers: f64) -> io::Result<Rates> {
         lasting: rate(lasting),
         cache_bytes: DIRTY * available_memory().unwrap_or(0) as f64,
     })
-}
-
-/// Bytes that the file system of `root` has left for its users.
-fn free(root: &Path) -> io::Result<u64> {
-    let about = rustix::fs::statvfs(root)?;
-    Ok(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
 /// Bytes of memory that programs can still take.

@@ -63,7 +63,10 @@ impl JobRow {
             length_ms,
             over: job.state.is_over(),
             target,
-            ops: lists::ops(figures.ops_per_s),
+            ops: match figures.headline.is_empty() {
+                true => lists::ops(figures.ops_per_s),
+                false => figures.headline,
+            },
             p99: lists::p99(figures.p99_ns),
         }
     }

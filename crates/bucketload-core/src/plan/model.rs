@@ -25,6 +25,12 @@ pub trait Model {
         false
     }
 
+    /// Whether operations in flight are given up as soon as the run is asked to end: each takes so long that nobody
+    /// waits for it, and what an early end leaves is of no use.
+    fn is_cut_short(&self) -> bool {
+        false
+    }
+
     /// Whether each operation is drawn by its sequence number from a mix that the workload may choose freely.
     fn has_any_mix(&self) -> bool {
         false

@@ -1,8 +1,8 @@
 //! Operations on one object: get, range-get, put, head, delete, copy, restore, tagging.
 
 use bucketload_core::driver::{Completion, DONE, content_of};
-use bucketload_core::error::OpResult;
-use bucketload_core::op::{OpClass, Request};
+use bucketload_core::error::{ErrorKind, OpError, OpResult};
+use bucketload_core::op::{OpClass, Request, VersionId};
 use bucketload_core::record::Probe;
 
 use super::keeping::Kind;
@@ -13,7 +13,7 @@ use crate::http::exchange::Reply;
 use crate::http::pool::Buffer;
 use crate::http::reading::Reading;
 use crate::http::session::HttpSession as _;
-use crate::http::sink::Ignore;
+use crate::http::sink::{Ignore, OneField};
 use crate::http::span::Span;
 use bucketload_s3::canonical::Header;
 use bucketload_s3::encode;
@@ -86,6 +86,61 @@ impl S3Session {
             call = call.headers(&IF_ABSENT);
         }
         Ok(self.prepare(&call))
+    }
+
+    /// Writes an object if it still has the entity tag in `request.version`, or if it does not exist and there is no tag.
+    /// Stores the new tag there. If somebody else has changed the object, or is changing it, the result is a success with
+    /// zero items.
+    pub(crate) async fn put_if_match(
+        &mut self,
+        request: &Request<'_>,
+        probe: &mut Probe,
+    ) -> OpResult {
+        let Some(known) = request.version else {
+            let text = "put-if-match was asked for without a place for the entity tag";
+            return Err(OpError::new(ErrorKind::Unsupported, text));
+        };
+        let tag = known.get();
+        let unchanged = [Header {
+            name: "if-match",
+            value: tag.as_str().as_bytes(),
+        }];
+        let condition = match tag.as_str() {
+            "" => &IF_ABSENT,
+            _ => &unchanged,
+        };
+        let span = Span::whole(content_of(request)?);
+        let bytes = span.len;
+        let mut digests = Buffer::take();
+        let hashes = ContentHashes::of(self.shared.config(), span, &mut digests);
+        let call = S3Call::new("PUT", request.bucket, request.key)
+            .kind(Kind::Object)
+            .headers(condition)
+            .content(Upload {
+                span,
+                hashes,
+                digests: &digests,
+            });
+        let mut prepared = self.prepare(&call);
+        let mut etag = Buffer::take();
+        let mut sink = OneField {
+            name: "etag",
+            value: &mut etag,
+        };
+        match self.perform(&mut prepared, &mut sink, probe).await {
+            Err(error) if matches!(error.status, 409 | 412) => return Ok(DONE),
+            outcome => outcome.map(drop)?,
+        }
+        let tag = VersionId::new(&etag).filter(|_| !etag.is_empty());
+        known.set(tag.ok_or_else(|| {
+            let text = "the answer to the write has no ETag, or one of more than 47 bytes";
+            OpError::new(ErrorKind::Protocol, text)
+        })?);
+        Ok(Completion {
+            bytes,
+            items: 1,
+            ..DONE
+        })
     }
 
     pub(crate) async fn head(&mut self, request: &Request<'_>, probe: &mut Probe) -> OpResult {

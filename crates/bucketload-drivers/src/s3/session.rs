@@ -102,6 +102,7 @@ impl S3Session {
                 None => park(self.put_if_absent(request, probe)).await,
                 Some(version) => park(self.put_version_if_absent(request, version, probe)).await,
             },
+            OpClass::PutIfMatch => park(self.put_if_match(request, probe)).await,
             OpClass::DeleteMany => park(self.delete_many(request, probe)).await,
             OpClass::Copy => park(self.copy(request, probe)).await,
             OpClass::List => park(self.list(request, true, probe)).await,

@@ -144,7 +144,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     let train = numbered
         .filter_map(|(phase, index)| TrainResult::of(phase, index, &summary.epochs))
         .collect();
-    let result = RunResult {
+    let mut result = RunResult {
         schema: SCHEMA,
         summary: Summary::of(&verdict, &phases),
         run,
@@ -165,6 +165,7 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
         train,
         damage,
     };
+    result.summarise_headline();
     let tallies = gathered
         .into_iter()
         .map(|(index, phase)| (index, phase.tally));

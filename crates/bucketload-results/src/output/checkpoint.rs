@@ -92,6 +92,11 @@ fn means(result: &CheckpointResult) -> Table {
     if let Some(latest) = result.latest_s {
         more("marker `latest`".to_owned(), exact(latest));
     }
+    if !result.races.is_empty() {
+        let numbers: Vec<String> = result.races.iter().map(u32::to_string).collect();
+        let what = "RACE: somebody else had changed `latest`, so it was not written";
+        more(what.to_owned(), format!("after {}", numbers.join(", ")));
+    }
     if let Some(loss) = &result.loss {
         let interval = units::seconds(result.interval_s);
         more(

@@ -68,8 +68,13 @@ fn parts(result: &RunResult) -> Vec<String> {
         let all = units::count(summary.ok + summary.failed);
         parts.push(format!("{failed} of {all} operations failed ({share})"));
     }
+    let headline = result.headline_text();
     match measured.as_slice() {
         [] => parts.push("nothing was measured".to_owned()),
+        _ if !headline.is_empty() => {
+            let facts = result.headline().into_iter().map(|fact| fact.brief);
+            parts.extend(facts.filter(|brief| !brief.is_empty()));
+        }
         [phase] => {
             parts.push(rate(phase));
             let bytes = phase.rates.bytes_per_s.mean;

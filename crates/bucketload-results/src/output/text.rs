@@ -55,6 +55,14 @@ fn write(out: &mut String, result: &RunResult, on: TextOptions) -> std::fmt::Res
         writeln!(out)?;
         super::drill::write(out, drill)?;
     }
+    if let Some(checkpoint) = &result.checkpoint {
+        writeln!(out)?;
+        super::checkpoint::write(out, checkpoint, on)?;
+    }
+    for train in &result.train {
+        writeln!(out)?;
+        super::train::write(out, train)?;
+    }
     for phase in &result.phases {
         writeln!(out)?;
         if phase.is_measured() {
@@ -71,14 +79,8 @@ fn write(out: &mut String, result: &RunResult, on: TextOptions) -> std::fmt::Res
     if let Some(run) = &result.ossperf {
         super::ossperf::write(out, run)?;
     }
-    for train in &result.train {
-        super::train::write(out, train)?;
-    }
     if let Some(rounds) = &result.rounds {
         super::rounds::write(out, rounds)?;
-    }
-    if let Some(checkpoint) = &result.checkpoint {
-        super::checkpoint::write(out, checkpoint, on)?;
     }
     if let Some(oracle) = &result.oracle {
         super::oracle::write(out, oracle, on.colour)?;

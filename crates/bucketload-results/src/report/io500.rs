@@ -4,20 +4,6 @@ use crate::io500::text::unit;
 use crate::io500::{Group, PhaseScore, ScoreTable, Scores};
 use crate::kit::{Section, Table};
 
-/// The headline figures.
-pub(super) fn facts(table: &ScoreTable) -> Vec<(String, String)> {
-    let Scores { bw, md, total, .. } = table.scores;
-    [
-        ("score", format!("{total:.6}{}", mark(table.scores.valid))),
-        ("bandwidth", format!("{bw:.6} GiB/s")),
-        ("metadata", format!("{md:.6} kIOPS")),
-        ("ranks", table.ranks.to_string()),
-        ("mapping", table.mapping.clone()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
-}
-
 const fn mark(valid: bool) -> &'static str {
     if valid { "" } else { " [INVALID]" }
 }

@@ -4,7 +4,7 @@ use bucketload_core::stats::decide::Better;
 use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
 
-use super::{io500, notes};
+use super::notes;
 use crate::kit::{Page, Section, Table, VerdictBox};
 use crate::result::figure::{CLASS, DURATIONS, Figure, Outcome, Unit};
 use crate::result::latency::{HEAD, Percentile};
@@ -43,10 +43,7 @@ pub(super) fn head(result: &RunResult) -> Page {
             reasons,
             notes: notes::notes(result),
         },
-        facts: match &result.io500 {
-            Some(table) => io500::facts(table),
-            None => facts(result),
-        },
+        facts: facts(result),
         ..Page::default()
     }
 }
@@ -86,6 +83,11 @@ fn meaning(word: Word) -> &'static str {
 }
 
 fn facts(result: &RunResult) -> Vec<(String, String)> {
+    let headline = result.headline();
+    if !headline.is_empty() {
+        let facts = headline.into_iter().map(|fact| (fact.name, fact.text));
+        return facts.chain(common(result)).collect();
+    }
     let mut facts = Vec::new();
     let several = result.measured().count() > 1;
     if result.measured().count() >= notes::SEVERAL {
@@ -144,6 +146,12 @@ fn facts(result: &RunResult) -> Vec<(String, String)> {
     facts
 }
 
+/// What the phases have in common, under a headline.
+fn common(result: &RunResult) -> [(String, String); 1] {
+    let failed = result.summary.failed;
+    [("failed operations".to_owned(), units::count(failed))]
+}
+
 /// The figures of many phases: a throughput each, if there is room for them, and what they have in common. The charts
 /// below compare the phases.
 fn of_many(result: &RunResult) -> Vec<(String, String)> {
@@ -156,8 +164,7 @@ fn of_many(result: &RunResult) -> Vec<(String, String)> {
     if phases.len() <= 4 {
         facts.extend(phases.iter().map(rate));
     }
-    let failed = phases.iter().map(|phase| phase.totals.failed).sum();
-    facts.push(("failed operations".to_owned(), units::count(failed)));
+    facts.extend(common(result));
     facts
 }
 

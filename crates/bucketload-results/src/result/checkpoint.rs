@@ -48,6 +48,9 @@ pub struct CheckpointResult {
     /// Mean time of writing the marker `latest`, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest_s: Option<f64>,
+    /// Numbers of the checkpoints whose marker was not written, because somebody else had changed it or was changing it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub races: Vec<u32>,
     /// What training loses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<TrainingLoss>,
@@ -144,7 +147,7 @@ impl CheckpointResult {
         let phases: Vec<_> = phases.collect();
         let (_, _, first) = phases.first()?;
         let (objects, bytes) = first.total();
-        let (mut checkpoints, mut markers) = (Vec::new(), Vec::new());
+        let (mut checkpoints, mut markers, mut races) = (Vec::new(), Vec::new(), Vec::new());
         for (index, phase, checkpoint) in &phases {
             let Some(start_ns) = started_ns(*index).filter(|_| phase.kind == PhaseKind::Run) else {
                 continue;
@@ -153,8 +156,13 @@ impl CheckpointResult {
             let sums = &ranks.get(index).unwrap_or(&none).ranks;
             match checkpoint.action {
                 CheckpointAction::Commit => {
-                    let good = sums.iter().filter(|sum| sum.ops > 0);
-                    markers.extend(good.map(|sum| seconds(start_ns, sum.last_ns)));
+                    for sum in sums.iter().filter(|sum| sum.ops > 0) {
+                        // A condition that does not hold is no failure, but nothing is written.
+                        match sum.bytes {
+                            0 => races.push(checkpoint.number),
+                            _ => markers.push(seconds(start_ns, sum.last_ns)),
+                        }
+                    }
                 }
                 _ => checkpoints.push(CheckpointTime::new(&phase.name, checkpoint, sums, start_ns)),
             }
@@ -185,6 +193,7 @@ impl CheckpointResult {
             write,
             read,
             latest_s,
+            races,
             loss,
         })
     }

@@ -13,6 +13,7 @@ pub mod accounting;
 pub mod balance;
 pub mod checkpoint;
 pub mod figure;
+pub mod headline;
 pub mod latency;
 pub mod metric;
 pub mod model;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bucketload_core::verdict::{Limit, Word};
 use serde::{Deserialize, Serialize};
 
-use super::{ClassResult, PhaseResult};
+use super::{ClassResult, PhaseResult, RunResult};
 
 /// Flat figures of a run. Names end in their unit.
 ///
@@ -17,6 +17,13 @@ use super::{ClassResult, PhaseResult};
 pub struct Summary {
     /// The verdict.
     pub verdict: Option<Word>,
+    /// The figures that users of the workload's model look for first, such as `write_gib_per_s` and `write_s` of
+    /// checkpoints and `au_percent` of trainings; absent for models without such figures.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headline: BTreeMap<String, f64>,
+    /// Whether every training reached its mark; absent without trainings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<bool>,
     /// Whether every measured phase met every objective; absent without objectives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo_met: Option<bool>,
@@ -60,6 +67,8 @@ impl Summary {
         }
         Self {
             verdict: Some(verdict.word),
+            headline: BTreeMap::new(),
+            passed: None,
             slo_met,
             ok,
             failed,
@@ -69,6 +78,16 @@ impl Summary {
             headroom_limit: reserve.map(|r| r.limit),
             figures,
         }
+    }
+}
+
+impl RunResult {
+    /// Adds the headline to the summary.
+    pub(crate) fn summarise_headline(&mut self) {
+        let figures = self.headline().into_iter().filter_map(|fact| fact.figure);
+        self.summary.headline = figures.collect();
+        let trained = !self.train.is_empty();
+        self.summary.passed = trained.then(|| self.train.iter().all(|train| train.passed));
     }
 }
 

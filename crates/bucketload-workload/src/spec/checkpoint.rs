@@ -117,6 +117,8 @@ pub enum LatestSpec {
     None,
     /// It is, whatever it held.
     Plain,
+    /// It is, unless somebody else has changed it.
+    Conditional,
 }
 
 /// Extension of the objects' names.

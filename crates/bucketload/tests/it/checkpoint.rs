@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::common::agents::{Agent, agents_of, background, end_of, wait_for};
 use crate::common::{Outcome, Serve, bucketload, call, operations};
 
@@ -301,5 +303,235 @@ fn mistakes_name_their_place_and_the_remedy() {
     .expect(
         2,
         &["parts.toml:3", "S3 allows 10000", "use parts of at least"],
+    );
+}
+
+/// The volume is said beforehand, and a directory without room for it is refused.
+#[test]
+fn the_volume_is_said_beforehand_and_needs_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = format!("--target file://{}", dir.path().display());
+    // Two hundred checkpoints of 15.1 TiB.
+    let most = format!("--model llama3-1t --count 200 --range-size 0 {target}");
+    let words = [
+        "writes about 3013 TiB in 414,400 objects (200 checkpoints of 15.1 TiB)",
+        "the file system has room for",
+        "--count",
+    ];
+    run(dir.path(), &most).expect(2, &words);
+    run(dir.path(), &format!("{most} --dry-run")).expect(0, &words);
+    let none = |entries: fs::ReadDir| entries.count() == 0;
+    assert!(none(fs::read_dir(dir.path()).unwrap()), "nothing was begun");
+    let line = format!("--scale 1/1000000 --count 2 --pause 0s {target} --out out");
+    run(dir.path(), &format!("{line} --expect-rate 1KiB/s")).expect(
+        0,
+        &[
+            "writes about 220 KiB in 32 objects (2 checkpoints of 110 KiB)",
+            "at the 1.00 KiB/s of --expect-rate",
+            "the file system has room for",
+        ],
+    );
+    // So is a data set; what reads one that is there writes nothing.
+    let train = |more: &str| {
+        let line = format!("train --model unet3d --accelerator h100 {target} {more}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        call(&mut bucketload(dir.path(), &words))
+    };
+    train("--objects 100000000000")
+        .expect(2, &["writes about", "objects (the data set)", "--objects"]);
+    let small = "--scale 1/100000 --epochs 1 --objects 14 --steps 2";
+    train(&format!("{small} --prepare-only --out set"))
+        .expect(0, &["in 14 objects (the data set)"]);
+    let again = train(&format!("{small} --data set --out again"));
+    again.expect(0, &[]);
+    assert!(!again.stderr.contains("writes about"), "{}", again.stderr);
+}
+
+/// Unfinished uploads in a store of the embedded server.
+fn uploads(store: &Path) -> usize {
+    fs::read_dir(store.join(".bucketload/uploads/store")).map_or(0, Iterator::count)
+}
+
+/// The first signal gives up uploads that would take hours, and leaves none of them behind.
+#[test]
+fn a_signal_does_not_wait_for_an_upload_to_end() {
+    for (more, kept) in [("", false), ("--keep", true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        fs::create_dir(&store).unwrap();
+        let at = store.display().to_string();
+        // Each part of the optimizer takes a day.
+        let server = Serve::start(&[
+            "--store",
+            &format!("posix:{at}"),
+            "--fault",
+            "delay,ms=86400000,op=upload-part",
+        ]);
+        let line = format!(
+            "checkpoint --subset 1 --scale 1/1000 --count 2 --pause 0s --part-size 5MiB --out out --create-bucket {more} \
+             --target s3://store/x --endpoint-url {}",
+            server.url()
+        );
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let child = background(&mut bucketload(dir.path(), &words));
+        wait_for("parts of an upload", || {
+            let uploads = uploads(&store);
+            (uploads > 0).then_some(())
+        });
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let outcome = end_of(child);
+        outcome.expect(130, &["stopping; what was measured is kept"]);
+        assert_eq!(uploads(&store), 0, "{more}: {}", outcome.stderr);
+        for words in ["INCOMPLETE", "did not finish"] {
+            assert!(
+                outcome.stdout.contains(words),
+                "{words}: {}",
+                outcome.stdout
+            );
+        }
+        assert!(
+            !outcome.stdout.contains("operations failed"),
+            "{}",
+            outcome.stdout
+        );
+        let again = call(&mut bucketload(
+            dir.path(),
+            &["report", "out", "--output", "json"],
+        ));
+        again.expect(0, &[]);
+        assert_eq!(again.json()["verdict"]["word"], "INCOMPLETE");
+        assert_eq!(store.join("store").exists(), kept, "the bucket");
+    }
+}
+
+/// The marker is written on the condition that nobody else has changed it; who loses the race is told.
+#[test]
+fn a_marker_that_somebody_else_has_changed_is_labelled() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |server: &Serve, out: &str| {
+        format!(
+            "--scale 1/1000000 --count 3 --pause 0s --phase write --conditional-latest --op-log=csv.zst --out {out} \
+             --create-bucket --target s3://store/x --endpoint-url {}",
+            server.url()
+        )
+    };
+    let server = Serve::start(&[]);
+    let outcome = run(dir.path(), &line(&server, "alone"));
+    outcome.expect(0, &[]);
+    assert!(
+        outcome.stdout.contains("marker `latest`"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(!outcome.stdout.contains("RACE"), "{}", outcome.stdout);
+    let all = performed(&dir.path().join("alone")).join("\n");
+    assert_eq!(all.matches("\"put-if-match\"").count(), 3, "{all}");
+    // Four requests find out whether the store obeys conditions; the second commit meets a race.
+    let server = Serve::start(&[
+        "--fault",
+        "status=412,op=put,contains=latest,after=5,count=1",
+    ]);
+    let outcome = run(dir.path(), &line(&server, "race"));
+    outcome.expect(0, &[]);
+    for words in ["RACE on `latest`: 1 commits lost", "after 2"] {
+        assert!(
+            outcome.stdout.contains(words),
+            "{words}: {}",
+            outcome.stdout
+        );
+    }
+    let again = call(&mut bucketload(
+        dir.path(),
+        &["report", "race", "--output", "json"],
+    ))
+    .json();
+    assert_eq!(again["checkpoint"]["races"], serde_json::json!([2]));
+    assert_eq!(again["summary"]["headline"]["races"], 1.0);
+    for (quirk, why) in [
+        (
+            "put-if-match-ignored",
+            "If-Match with another entity tag, so it ignores",
+        ),
+        (
+            "put-if-none-match-ignored",
+            "If-None-Match: * where there is an object, so it ignores",
+        ),
+        (
+            "put-if-none-match-refused",
+            "If-None-Match: * where there is no object with: ",
+        ),
+    ] {
+        let server = Serve::start(&["--quirk", quirk]);
+        run(dir.path(), &line(&server, quirk)).expect(3, &["does not obey", why, "--latest"]);
+    }
+    let files = format!(
+        "--scale 1/1000000 --conditional-latest --target file://{}",
+        dir.path().display()
+    );
+    run(dir.path(), &files).expect(2, &["cannot perform put-if-match"]);
+}
+
+/// What a user of checkpoints came for stands first in every view.
+#[test]
+fn throughput_and_seconds_stand_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let outcome = run(
+        dir.path(),
+        "--scale 1/1000000 --count 1 --pause 0s --target mem: --out out",
+    );
+    outcome.expect(0, &[]);
+    let first = outcome.stdout.lines().next().unwrap();
+    for words in [
+        " write ",
+        " GiB/s",
+        "DLIO",
+        " read ",
+        "s per checkpoint",
+        "0 failed",
+    ] {
+        assert!(first.contains(words), "{words}: {first}");
+    }
+    assert!(!first.contains("ops/s"), "{first}");
+    let json = call(&mut bucketload(
+        dir.path(),
+        &["report", "out", "--output", "json"],
+    ))
+    .json();
+    let headline = json["summary"]["headline"].as_object().unwrap();
+    for direction in ["write", "read"] {
+        let mean = &json["checkpoint"][direction];
+        assert_eq!(
+            headline[&format!("{direction}_gib_per_s")],
+            mean["gib_per_s"][0]
+        );
+        assert_eq!(
+            headline[&format!("{direction}_dlio_gib_per_s")],
+            mean["dlio_gib_per_s"][0]
+        );
+        assert_eq!(headline[&format!("{direction}_s")], mean["seconds"][0]);
+    }
+    let page = fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    let facts = page.split("<dl class=\"facts\">").nth(1).unwrap();
+    let facts = facts.split("</dl>").next().unwrap();
+    assert!(facts.contains("write throughput by DLIO"), "{facts}");
+    assert!(!facts.contains("operations per second"), "{facts}");
+    let train = "train --model unet3d --accelerator h100 --scale 1/100000 --epochs 1 --steps 2 --objects 14 --target mem: \
+                 --out train";
+    let words: Vec<&str> = train.split_whitespace().collect();
+    let outcome = call(&mut bucketload(dir.path(), &words));
+    outcome.expect(0, &[]);
+    let first = outcome.stdout.lines().next().unwrap();
+    for words in ["AU ", "passes (mark 90 %)", "samples/s"] {
+        assert!(first.contains(words), "{words}: {first}");
+    }
+    let json = call(&mut bucketload(
+        dir.path(),
+        &["report", "train", "--output", "json"],
+    ))
+    .json();
+    assert_eq!(json["summary"]["passed"], true);
+    assert_eq!(
+        json["summary"]["headline"]["au_percent"],
+        json["train"][0]["au"]["mean"]
     );
 }
