@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::files;
 use crate::program::Env;
-use crate::sh::{Result, output, run, script, words};
+use crate::sh::{Result, output, root, run, script, words};
 
 /// A running server; stopped and purged when dropped.
 pub(crate) struct Server {
@@ -14,6 +14,7 @@ pub(crate) struct Server {
     /// The KEY=VALUE lines that the script printed.
     pub(crate) env: Env,
     settings: Env,
+    start: String,
     stop: String,
 }
 
@@ -123,9 +124,10 @@ impl Server {
             name: name.to_owned(),
             env: Env::new(),
             settings,
+            start,
             stop,
         };
-        let text = output(server.script(&start).env_remove("CARGO_TARGET_DIR"))?;
+        let text = output(server.script(&server.start).env_remove("CARGO_TARGET_DIR"))?;
         server.env = parse_env(&text);
         Ok(server)
     }
@@ -136,6 +138,33 @@ impl Server {
             .get(key)
             .map(String::as_str)
             .ok_or_else(|| format!("{}.sh printed no {key}", self.name))
+    }
+
+    /// The shell command that starts this instance again, on the port and the data that it had.
+    pub(crate) fn start_again(&self) -> Result<String> {
+        let mut words = vec!["env".to_owned()];
+        words.extend(
+            self.settings
+                .iter()
+                .map(|(key, value)| format!("{key}={value}")),
+        );
+        words.push(
+            root()
+                .join(format!("servers/{}.sh", self.name))
+                .display()
+                .to_string(),
+        );
+        words.extend(self.start.split(' ').map(str::to_owned));
+        // Clusters keep their ports among their settings.
+        if let (Some(port), false) = (self.env.get("PORT"), self.is_cluster()) {
+            words.extend(["--port".to_owned(), port.clone()]);
+        }
+        let words = words.iter().map(String::as_str);
+        shlex::try_join(words).map_err(|e| format!("{}: {e}", self.name))
+    }
+
+    fn is_cluster(&self) -> bool {
+        CLUSTERS.iter().any(|cluster| cluster.0 == self.name)
     }
 
     /// Runs the server's script and returns its output.
@@ -155,7 +184,7 @@ impl Drop for Server {
         if let Err(error) = run(&mut self.script(&self.stop)) {
             eprintln!("xtask: {} could not be stopped: {error}", self.name);
         }
-        if CLUSTERS.iter().any(|cluster| cluster.0 == self.name)
+        if self.is_cluster()
             && let Err(error) = files::remove_dir(&home().join(instance()))
         {
             eprintln!("xtask: {error}");

@@ -108,6 +108,30 @@ impl Connection {
         })
     }
 
+    /// Lets the client reach the service at `urls` instead of its endpoints, as it does if another program stands
+    /// between them.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub(crate) fn lead_through(
+        &mut self,
+        urls: impl IntoIterator<Item = String>,
+        args: &TargetArgs,
+    ) -> Result<(), Failure> {
+        let mut settings = args.settings.clone();
+        settings.set(&flags::ENDPOINT_URL, urls);
+        let service = match &self.server {
+            Some(server) => Some(drivers::embedded(server, &settings)?),
+            None => drivers::ask(&self.target, &settings, None, |driver, request| {
+                (driver.open)(request)
+            })?,
+        };
+        if let Some(service) = service {
+            self.driver = service.driver;
+        }
+        Ok(())
+    }
+
     /// The embedded server behind the target, if there is one.
     pub(crate) const fn embedded(&self) -> Option<&EmbeddedServer> {
         self.server.as_ref()

@@ -148,7 +148,7 @@ pub(crate) fn embedded(server: &EmbeddedServer, settings: &Settings) -> Result<S
 }
 
 /// Calls the driver of the embedded server. Flags on how to send requests apply; flags that locate a service were refused
-/// before.
+/// before, so an endpoint among `settings` is a way to this server.
 ///
 /// # Errors
 /// When the driver fails.
@@ -160,7 +160,9 @@ pub(crate) fn ask_embedded<T>(
     let driver = Api::s3().descriptor();
     refuse_engine(driver, settings, "an embedded server")?;
     let mut settings = settings.clone();
-    settings.set(&flags::ENDPOINT_URL, [format!("http://{}", server.address)]);
+    if !settings.has(&flags::ENDPOINT_URL) {
+        settings.set(&flags::ENDPOINT_URL, [format!("http://{}", server.address)]);
+    }
     settings.set(&flags::REGION, ["us-east-1"]);
     if !settings.has(&flags::APPEND) {
         settings.set(&flags::APPEND, ["write-offset"]);

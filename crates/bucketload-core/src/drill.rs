@@ -278,7 +278,7 @@ pub enum Entry {
         /// When.
         at_ns: u64,
     },
-    /// What the fault line cost.
+    /// What the fault line has cost so far: once where the load begins, once where it ends.
     Cost {
         /// CPU time of its process, nanoseconds.
         cpu_ns: u64,

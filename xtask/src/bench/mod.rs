@@ -13,6 +13,7 @@ pub(crate) mod gateway;
 mod libs3;
 mod peers;
 mod posix;
+mod proxy;
 mod ranks;
 mod rows;
 mod slices;
@@ -31,13 +32,14 @@ const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
 /// `--repetitions N` sets the pairs of slices (default 100), `--write` puts the table into `docs/performance.md`,
 /// `--before PROGRAM` compares with another build of ours instead. The word `engines` adds the rows against other
 /// clients. As the first word, `drivers` compares the native drivers with the S3 driver, `posix` files with fio,
-/// `ranks` ranks on files with bare system calls, `gateway` the access paths to a directory, `libs3` the libs3 library
+/// `ranks` ranks on files with bare system calls, `proxy` a connection through the idle fault line with a plain one, `gateway` the access paths to a directory, `libs3` the libs3 library
 /// with files, `peers` the whole program with other load generators, and `apps` applications under the libs3 library
 /// with files.
 pub(crate) fn main(args: &[String]) -> Result {
     match args.first().map(String::as_str) {
         Some("drivers") => return drivers::main(args),
         Some("posix") => return posix::main(&args[1..]),
+        Some("proxy") => return proxy::main(&args[1..]),
         Some("ranks") => return ranks::main(&args[1..]),
         Some("gateway") => return gateway::main(&args[1..]),
         Some("libs3") => return libs3::main(&args[1..]),

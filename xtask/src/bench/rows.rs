@@ -11,7 +11,7 @@ use crate::server::free_port;
 use crate::sh::{Result, root};
 
 /// Core that servers are pinned to.
-const SERVER_CORE: usize = 1;
+pub(super) const SERVER_CORE: usize = 1;
 
 /// The unit of work that a cost refers to.
 #[derive(Clone, Copy)]

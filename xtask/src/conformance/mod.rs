@@ -14,6 +14,7 @@ mod cosbench;
 pub(crate) mod delays;
 mod devtools;
 mod doctor;
+mod drills;
 mod engines;
 mod files;
 mod first_hour;
@@ -80,6 +81,8 @@ const PARTS: &[Part] = &[
     ("programs", Long, engines::programs),
     ("engines", Long, engines::libraries),
     ("oplog", Beside, oplog::all),
+    ("drills", Long, drills::known),
+    ("drills-stores", Long, drills::stores),
     ("scenarios", Long, scenarios::all),
     ("cosbench", Long, cosbench::fuzz),
     ("servers", Beside, servers::all),

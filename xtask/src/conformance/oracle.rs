@@ -105,7 +105,7 @@ fn found(result: &Value) -> Result<Vec<(String, u64)>> {
 }
 
 /// How often each fault rule applied, by the server's own count.
-fn injected(address: &str) -> Result<Vec<u64>> {
+pub(super) fn injected(address: &str) -> Result<Vec<u64>> {
     let fail = |e: std::io::Error| format!("{address}: {e}");
     let mut stream = std::net::TcpStream::connect(address).map_err(fail)?;
     let request = "GET /-/bucketload/stats HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";

@@ -58,6 +58,10 @@ pub(crate) struct DrillArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000), conflicts_with_all = ["mend", "dry_run"])]
     pub(crate) repeat: Option<u32>,
 
+    /// Refused with the reason: the load of a drill comes from one process
+    #[arg(long, hide = true, alias = "launch", value_name = "AGENTS")]
+    pub(crate) agents: Option<String>,
+
     /// Stop as if interrupted when standard input closes
     #[arg(long, hide = true)]
     pub(crate) exit_with_stdin: bool,

@@ -12,6 +12,7 @@ use bucketload_workload::spec::WorkloadFile;
 use crate::cli::GlobalArgs;
 use crate::cli::drill::DrillArgs;
 use crate::cli::run::OutputFormat;
+use crate::cli::target::TargetArgs;
 use crate::commands::docs::print;
 use crate::commands::gates;
 use crate::commands::report::{print_result, text_options};
@@ -22,6 +23,7 @@ use crate::drivers;
 use crate::exit::{Exit, Failure, OrFail};
 use crate::files;
 use crate::job::{Ceiling, Job};
+use crate::target::Target;
 use crate::{setup, signals};
 
 /// Carries out the drill, or settles what an earlier one owes.
@@ -31,6 +33,12 @@ pub(crate) fn execute(args: &DrillArgs, global: &GlobalArgs, color: bool) -> Res
         return journal::mend(dir, global.quiet);
     };
     args.output.check()?;
+    if args.agents.is_some() {
+        return Err(Failure::usage(
+            "--agents: the load of a drill comes from this process, because the fault line stands between it and the \
+             store\n  help: for load from many hosts, let `bucketload run --agents` run, and break the store beside it",
+        ));
+    }
     let file = load(name)?;
     let target = target_of(&args.target, file.spec().target.as_ref())?;
     let overrides = args.workload_args.overrides().or_usage()?;
@@ -55,18 +63,18 @@ pub(crate) fn execute(args: &DrillArgs, global: &GlobalArgs, color: bool) -> Res
     }
     let target_args = flags_of(&args.target, file.spec().target.as_ref())?;
     let makes_faults = drill.faults.iter().any(|fault| !fault.is_hook());
-    let [engine, _] = drivers::registry().engine;
-    if makes_faults && !matches!(target_args.settings.get(engine), None | Some("native")) {
-        return Err(Failure::usage(
-            "--engine: faults of the network strike the native client only; use a drill whose faults are all hooks",
-        ));
-    }
-    let connection = Connection::open(target, &target_args, &args.load)?;
+    let mut connection = Connection::open(target, &target_args, &args.load)?;
     let endpoints = connection.endpoints().to_vec();
     let line = match makes_faults {
         true => Some(line(&drill, &places, &resolved, &endpoints)?),
         false => None,
     };
+    let [engine, _] = drivers::registry().engine;
+    if let (Some(line), Some(name)) = (&line, target_args.settings.get(engine))
+        && name != "native"
+    {
+        lead_engine(&mut connection, line, &endpoints, &target_args)?;
+    }
     let (mut job, setting) = job(args, global, resolved, &file, &connection, drill, endpoints)?;
     let stop = signals::watched()?;
     if args.exit_with_stdin {
@@ -169,6 +177,28 @@ fn line(
             "drill: this process has a fault line already",
         )),
     }
+}
+
+/// Leads another client to the fault line, by its address: unlike the native client, it finds hosts by itself.
+fn lead_engine(
+    connection: &mut Connection,
+    line: &FaultLine,
+    endpoints: &[String],
+    args: &TargetArgs,
+) -> Result<(), Failure> {
+    let is_s3 = match &connection.target {
+        Target::Service { api, .. } => api.scheme() == "s3",
+        _ => true,
+    };
+    if !is_s3 || endpoints.iter().any(|url| url.starts_with("https://")) {
+        return Err(Failure::usage(
+            "--engine: faults of the network strike other clients only on S3 over plain HTTP, because they check the \
+             name of the host that they connect to, or ask a service for addresses\n  help: use an http:// endpoint of \
+             S3, the native client, or a drill whose faults are all hooks",
+        ));
+    }
+    let urls = endpoints.iter().filter_map(|url| line.url_before(url));
+    connection.lead_through(urls.collect::<Vec<_>>(), args)
 }
 
 fn job(

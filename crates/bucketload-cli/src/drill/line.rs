@@ -94,6 +94,12 @@ impl FaultLine {
         serde_json::from_str(&answer).map_err(|_| "fault line: the process ended".to_owned())
     }
 
+    /// The URL of the fault line before the endpoint `url`.
+    pub(crate) fn url_before(&self, url: &str) -> Option<String> {
+        let place = host_and_port(url).ok()?;
+        Some(format!("http://{}", self.detours.get(&place)?))
+    }
+
     /// Begins or ends a fault. Returns when that was, on the run's clock.
     ///
     /// # Errors

@@ -149,6 +149,8 @@ impl Stage {
             endpoints,
         })?;
         journal.add(&Entry::Began { at_ns: began })?;
+        // What was spent on preparing objects is not the load's.
+        self.note_cost(&journal)?;
         let baseline = began + drill.baseline_end_ns();
         // The intervals of the baseline are written soon after its end.
         if !self.until(baseline + JUDGE_NS / 4) {
@@ -316,16 +318,21 @@ impl Stage {
         for hook in self.hooks.drain(..) {
             self.course.troubles.extend(joined(hook.thread));
         }
-        if let Some(line) = &mut self.line {
-            let cost = line.cost().and_then(|(cpu_ns, bytes, connections)| {
-                journal.add(&Entry::Cost {
-                    cpu_ns,
-                    bytes,
-                    connections,
-                })
-            });
-            self.course.troubles.extend(cost.err());
-        }
+        let noted = self.note_cost(journal);
+        self.course.troubles.extend(noted.err());
+    }
+
+    /// Notes what the fault line has cost so far.
+    fn note_cost(&mut self, journal: &Journal) -> Result<(), String> {
+        let Some(line) = &mut self.line else {
+            return Ok(());
+        };
+        let (cpu_ns, bytes, connections) = line.cost()?;
+        journal.add(&Entry::Cost {
+            cpu_ns,
+            bytes,
+            connections,
+        })
     }
 }
 

@@ -79,10 +79,12 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
     let (slowest, slow_damage) = run.slowest()?;
     damage.absorb(slow_damage);
     let mut summary = EventSummary::of(events);
+    let mut findings = Vec::new();
     let oracle = if manifest.plan.has_oracle() {
-        let (findings, lost) = run.findings()?;
+        let (found, lost) = run.findings()?;
         damage.absorb(lost);
-        Some(OracleResult::new(summary.oracle.take(), findings))
+        findings.clone_from(&found);
+        Some(OracleResult::new(summary.oracle.take(), found))
     } else {
         None
     };
@@ -134,7 +136,8 @@ pub fn examine(dir: &Path) -> Result<(RunResult, BTreeMap<u16, Tally>), ResultsE
             )
         }));
     }
-    let drill = crate::drill::result(&run, dir, manifest.slo.as_ref())?;
+    let oracle_said = oracle.as_ref().map(|oracle| (oracle, findings.as_slice()));
+    let drill = crate::drill::result(&run, dir, manifest.slo.as_ref(), oracle_said)?;
     let mut run = header::header(manifest);
     run.facts.extend(agents.as_ref().map(agents_fact));
     run.popularity = accounting::popularity(&phases);

@@ -109,15 +109,20 @@ fn of_drill(drill: &DrillResult) -> Vec<Value> {
         };
         Some((quantity, s * 1e9))
     };
-    let availability = Quantity {
-        id: "drill/availability".to_owned(),
-        name: "availability since the first break".to_owned(),
-        unit: Unit::Share,
-        better: Better::Higher,
-        effect: Effect::Difference,
-        primary: false,
-        gate: true,
+    let share = |id: &str, name: &str, better, value: f64| {
+        let quantity = Quantity {
+            id: format!("drill/{id}"),
+            name: format!("{name} since the first break"),
+            unit: Unit::Share,
+            better,
+            effect: Effect::Difference,
+            primary: false,
+            gate: true,
+        };
+        Some((quantity, value))
     };
+    let of = drill.available_since.of.max(1) as f64;
+    let failed: u64 = drill.errors.iter().map(|error| error.count).sum();
     [
         time("time to recover", true, drill.recover),
         time("time to detect", false, drill.detect),
@@ -127,7 +132,19 @@ fn of_drill(drill: &DrillResult) -> Vec<Value> {
             Some(drill.longest_gap),
         ),
         time("backlog worked off", false, drill.worked_off),
-        Some((availability, drill.available_since.share)),
+        share(
+            "availability",
+            "availability",
+            Better::Higher,
+            drill.available_since.share,
+        ),
+        share("failed", "failed", Better::Lower, failed as f64 / of),
+        share(
+            "retries",
+            "retries per operation",
+            Better::Lower,
+            drill.retries as f64 / of,
+        ),
     ]
     .into_iter()
     .flatten()

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use bucketload_core::capacity::Slo;
-use bucketload_core::stats::quantile::{Print, min_n, print_rule};
+use bucketload_core::stats::quantile::{Print, print_rule};
 use bucketload_core::verdict::Word;
 
 use crate::analyze;
 
 /// The quantile that a baseline has to support if no objective names a higher one.
 const QUANTILE: f64 = 0.99;
+/// Fewest operations beyond a percentile that is printed ([`print_rule`]).
+const BEYOND: f64 = 10.0;
 
 /// The highest quantile of the objectives, or p99.
 #[must_use]
@@ -45,9 +47,9 @@ pub fn judge_baseline(dir: &Path, accept: &[Word], quantile: f64) -> Result<Stri
     }
     if print_rule(ok, quantile) == Print::Omit {
         return Err(format!(
-            "the baseline has {ok} operations, and p{} needs {}",
+            "the baseline has {ok} operations, and p{} needs {:.0}",
             quantile * 100.0,
-            min_n(quantile)
+            BEYOND / (1.0 - quantile)
         ));
     }
     let words = reasons

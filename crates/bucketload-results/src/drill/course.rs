@@ -15,6 +15,7 @@ pub(super) struct Course<'j> {
     pub(super) first_break: Option<u64>,
     pub(super) last_mend: Option<u64>,
     pub(super) hooks: Vec<String>,
+    /// CPU time (nanoseconds) and bytes of the fault line while the load ran, and all its connections.
     pub(super) cost: Option<(u64, u64, u64)>,
 }
 
@@ -36,6 +37,8 @@ impl<'j> Course<'j> {
             hooks: Vec::new(),
             cost: None,
         };
+        // What it had cost when the load began; journals of earlier versions lack it.
+        let mut before = (0, 0);
         for entry in journal {
             match entry {
                 Entry::Began { at_ns } => course.began = *at_ns,
@@ -71,7 +74,13 @@ impl<'j> Course<'j> {
                     cpu_ns,
                     bytes,
                     connections,
-                } => course.cost = Some((*cpu_ns, *bytes, *connections)),
+                } => match course.valid {
+                    None => before = (*cpu_ns, *bytes),
+                    Some(_) => {
+                        let spent = cpu_ns.saturating_sub(before.0);
+                        course.cost = Some((spent, bytes.saturating_sub(before.1), *connections));
+                    }
+                },
                 Entry::Plan { .. } | Entry::Owed { .. } | Entry::Ran { .. } => {}
             }
         }

@@ -4,15 +4,17 @@ use std::path::Path;
 
 use bucketload_core::capacity::{Bound, Slo, Timing};
 use bucketload_core::drill::DrillPlan;
+use bucketload_core::oracle::Finding;
 use bucketload_core::plan::PhaseKind;
 use serde::{Deserialize, Serialize};
 
 use super::band::Band;
 use super::course::Course;
+use super::data::{DataTruth, Instants};
 use super::journal::read_journal;
 use super::slots::{Part, Slot, Slots, Spans, Wave, baseline, slots};
 use crate::error::ResultsError;
-use crate::result::ErrorCount;
+use crate::result::{ErrorCount, OracleResult};
 use crate::rundir::RunDir;
 
 /// Points of the picture at most.
@@ -82,6 +84,9 @@ pub struct DrillResult {
     pub worked_off: Option<Times>,
     /// Whether commands failed, in words.
     pub hooks: Vec<String>,
+    /// What the consistency oracle found, by stage; `None` without one, or if nothing broke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataTruth>,
     /// What the fault line cost; `None` without one, or if the run was killed.
     pub line: Option<LineCost>,
     /// The picture.
@@ -136,17 +141,20 @@ pub struct EndpointShift {
     pub failed: u64,
 }
 
-/// What the fault line cost.
+/// What the fault line cost while the load ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LineCost {
     /// CPU time of its process, seconds.
     pub cpu_s: f64,
     /// Bytes carried, both directions.
     pub bytes: u64,
-    /// Connections carried.
+    /// Connections carried, those of the preparation too.
     pub connections: u64,
     /// CPU time per operation of the measured phase, microseconds.
     pub cpu_us_per_op: f64,
+    /// CPU time per GiB carried, seconds; 0 in results that lack it.
+    #[serde(default)]
+    pub cpu_s_per_gib: f64,
 }
 
 /// Curves over time, one value per point.
@@ -168,7 +176,8 @@ pub struct Waves {
     pub available: Vec<f64>,
 }
 
-/// The figures of the drill in the run directory of `run`; `None` if the run was no drill.
+/// The figures of the drill in the run directory of `run`; `None` if the run was no drill. `oracle` has the findings of the
+/// run and all that were recorded.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -176,6 +185,7 @@ pub fn result(
     run: &RunDir,
     dir: &Path,
     slo: Option<&Slo>,
+    oracle: Option<(&OracleResult, &[Finding])>,
 ) -> Result<Option<DrillResult>, ResultsError> {
     let journal = read_journal(dir)?;
     let Some(course) = Course::of(&journal) else {
@@ -237,6 +247,14 @@ pub fn result(
     result.available_before = share(before.iter());
     if course.first_break.is_some() {
         result.broken(&all, &before, &spans, drill);
+        let mended = course.last_mend.unwrap_or(u64::MAX);
+        let recovered = result.recover.map(|time| (time.s * SECOND) as u64);
+        let instants = Instants {
+            broken: from,
+            mended,
+            recovered: recovered.map_or(u64::MAX, |ns| mended.saturating_add(ns)),
+        };
+        result.data = oracle.map(|(oracle, all)| DataTruth::of(oracle, all, instants));
     }
     let ended: u64 = all
         .slots
@@ -248,6 +266,7 @@ pub fn result(
         bytes,
         connections,
         cpu_us_per_op: cpu_ns as f64 / 1e3 / ended.max(1) as f64,
+        cpu_s_per_gib: cpu_ns as f64 / SECOND / bytes.max(1) as f64 * (1u64 << 30) as f64,
     });
     Ok(Some(result))
 }

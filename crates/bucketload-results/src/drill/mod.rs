@@ -2,11 +2,12 @@
 //! (docs/spec/drills.md).
 //!
 //! `journal` reads what broke and when, `course` makes spans of it, `baseline` judges whether anything may be broken, `slots` condenses the intervals,
-//! `band` says which of them are out of the baseline's band, `figures` has the result.
+//! `band` says which of them are out of the baseline's band, `data` sorts what the oracle found, `figures` has the result.
 
 mod band;
 mod baseline;
 mod course;
+mod data;
 mod figures;
 mod journal;
 mod slots;
@@ -14,5 +15,6 @@ mod slots;
 mod tests;
 
 pub use baseline::{highest_quantile, judge_baseline};
+pub use data::{DataTruth, Stage, StagedFindings};
 pub use figures::{DrillResult, EndpointShift, FaultSpan, LineCost, Share, Times, Waves, result};
 pub use journal::{JOURNAL, read_journal};

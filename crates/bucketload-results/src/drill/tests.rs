@@ -1,6 +1,9 @@
 //! The band: what it finds, what it leaves alone.
 
+use bucketload_core::drill::Entry;
+
 use super::band::Band;
+use super::course::Course;
 use super::figures::{longest_gap, recovered};
 use super::slots::Slot;
 
@@ -161,4 +164,33 @@ fn the_longest_gap_lies_between_two_successes() {
     let end = gap(&|i| if i >= 30 { 0 } else { 20 });
     assert!((end.from_s - 1.0).abs() < 1e-9, "{end:?}");
     assert!(gap(&|_| 0).s > 3.4);
+}
+
+#[test]
+fn the_cost_of_preparing_objects_is_not_the_loads() {
+    let cost = |cpu_ns, bytes, connections| Entry::Cost {
+        cpu_ns,
+        bytes,
+        connections,
+    };
+    let plan = Entry::Plan {
+        drill: held(),
+        seed: 1,
+        endpoints: Vec::new(),
+    };
+    let baseline = Entry::Baseline {
+        at_ns: 2,
+        valid: true,
+        why: String::new(),
+    };
+    let began = Entry::Began { at_ns: 1 };
+    let mut journal = vec![plan, began, cost(100, 10, 2), baseline, cost(400, 50, 3)];
+    assert_eq!(Course::of(&journal).unwrap().cost, Some((300, 40, 3)));
+    // Journals of earlier versions.
+    journal.remove(2);
+    assert_eq!(Course::of(&journal).unwrap().cost, Some((400, 50, 3)));
+    // A drill that was killed: its total is unknown.
+    journal.insert(2, cost(100, 10, 2));
+    journal.truncate(4);
+    assert_eq!(Course::of(&journal).unwrap().cost, None);
 }

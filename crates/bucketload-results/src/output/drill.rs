@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::drill::{DrillResult, Share, Times};
+use crate::drill::{DataTruth, DrillResult, Share, Times};
 use crate::units;
 
 /// Appends what broke and what users noticed.
@@ -120,17 +120,42 @@ pub(super) fn write(out: &mut String, drill: &DrillResult) -> fmt::Result {
         units::percent(drill.budget_burnt),
         units::percent(drill.budget)
     )?;
+    if let Some(truth) = &drill.data {
+        data(out, truth)?;
+    }
     for hook in &drill.hooks {
         writeln!(out, "  command failed: {hook}")?;
     }
     if let Some(line) = &drill.line {
         writeln!(
             out,
-            "  fault line: {:.1} us of CPU per operation, {} in {} connections, on a core of its own",
+            "  fault line: {:.1} us of CPU per operation, {:.2} s per GiB; {} in {} connections, on a core of its own",
             line.cpu_us_per_op,
+            line.cpu_s_per_gib,
             units::bytes(line.bytes as f64),
             units::count(line.connections)
         )?;
+    }
+    Ok(())
+}
+
+/// What became of acknowledged writes.
+fn data(out: &mut String, data: &DataTruth) -> fmt::Result {
+    let audit = if data.audited {
+        format!(
+            "{} writes and deletes, {} of unknown outcome",
+            units::count(data.mutations),
+            units::count(data.unknown)
+        )
+    } else {
+        "the audit did not take place".to_owned()
+    };
+    match data.findings {
+        0 => return writeln!(out, "  data: no wrong answer; {audit}"),
+        n => writeln!(out, "  data: {} findings; {audit}", units::count(n))?,
+    }
+    for row in &data.by_stage {
+        writeln!(out, "    {}: {}", row.kind, row.words())?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What users noticed during a drill: the picture, and the figures.
 
-use crate::drill::DrillResult;
+use crate::drill::{DrillResult, Stage};
 use crate::kit::svg::Point;
 use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
 use crate::units;
@@ -15,7 +15,7 @@ pub(super) fn section(drill: &DrillResult) -> Section {
         }
     };
     Section::new("Drill", intro)
-        .tables([figures(drill), faults(drill)])
+        .tables([figures(drill), faults(drill), data(drill)])
         .charts([rates(drill), latency(drill)])
 }
 
@@ -199,13 +199,51 @@ fn figures(drill: &DrillResult) -> Table {
             .iter()
             .map(|hook| row("command failed", hook.clone())),
     );
-    rows.extend(drill.line.map(|line| {
+    rows.extend(drill.data.as_ref().map(|data| {
+        let audit = match data.audited {
+            true => format!(
+                "{} of {} writes and deletes had an unknown outcome",
+                units::count(data.unknown),
+                units::count(data.mutations)
+            ),
+            false => "the audit did not take place".to_owned(),
+        };
         row(
-            "CPU of the fault line per operation",
-            format!("{:.1} µs", line.cpu_us_per_op),
+            "wrong answers found by the oracle",
+            format!("{}; {audit}", units::count(data.findings)),
         )
     }));
+    if let Some(line) = &drill.line {
+        rows.extend([
+            row(
+                "CPU of the fault line per operation",
+                format!("{:.1} µs", line.cpu_us_per_op),
+            ),
+            row(
+                "CPU of the fault line per GiB",
+                format!("{:.2} s", line.cpu_s_per_gib),
+            ),
+        ]);
+    }
     Table::pairs("Figures").with(rows)
+}
+
+/// What became of acknowledged writes, by stage; the evidence is in the section of the oracle.
+fn data(drill: &DrillResult) -> Table {
+    let staged = drill.data.iter().flat_map(|data| &data.by_stage);
+    let rows = staged.map(|row| {
+        [
+            row.kind.name().to_owned(),
+            units::count(row.count),
+            row.acknowledged.map_or("–", Stage::words).to_owned(),
+            row.shown.words().to_owned(),
+        ]
+    });
+    let head = ["finding", "count", "write acknowledged", "shown"];
+    Table::new(2, head)
+        .titled("Data")
+        .noted("The section Consistency names keys and requests.")
+        .with(rows)
 }
 
 fn faults(drill: &DrillResult) -> Table {

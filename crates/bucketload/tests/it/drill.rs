@@ -199,7 +199,7 @@ fn nothing_is_broken_on_a_baseline_that_cannot_be_believed() {
     let dir = tempfile::tempdir().unwrap();
     let hook = "[[fault]]\nwhat = \"hook\"\nfor = \"1s\"\nbreak = \"touch broken\"\nmend = \"touch mended\"";
     let outcome = drill(dir.path(), hook, &["--rate", "20/s"]);
-    outcome.expect(1, &["nothing was broken", "p99 needs", "help:"]);
+    outcome.expect(1, &["nothing was broken", "p99 needs 1000", "help:"]);
     assert!(!dir.path().join("broken").exists() && !dir.path().join("mended").exists());
 }
 
@@ -264,11 +264,67 @@ fn writes_that_the_store_forgot_are_lost_and_those_without_an_answer_are_not() {
     assert_eq!(outcome.code, 1, "{}", outcome.stderr);
     let result = outcome.json();
     assert_eq!(result["drill"]["valid"], true, "{}", result["drill"]["why"]);
+    let found = &result["oracle"]["found"]["lost"]["findings"];
+    let data = &result["drill"]["data"];
     assert!(
-        !result["oracle"]["found"].as_object().unwrap().is_empty(),
-        "{}",
-        result["oracle"]
+        found.as_u64() > Some(0) && data["audited"] == true,
+        "{data}"
     );
+    let staged = data["by_stage"].as_array().unwrap();
+    let lost = staged.iter().filter(|row| row["kind"] == "lost");
+    assert!(lost.clone().all(|row| row["shown"] == "audit"), "{data}");
+    let sum: u64 = lost.map(|row| row["count"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), found.as_u64());
+    let report = call(&mut bucketload(dir.path(), &["report", "out"]));
+    report.expect(0, &[]);
+    for words in [
+        "lost: ",
+        "acknowledged ",
+        "shown in the audit",
+        "write request ",
+    ] {
+        assert!(report.stdout.contains(words), "{words}: {}", report.stdout);
+    }
+}
+
+#[test]
+fn tls_passes_unopened_and_the_name_of_the_host_is_still_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let names = vec!["localhost".to_owned()];
+    let cert = rcgen::CertificateParams::new(names).unwrap();
+    let cert = cert.self_signed(&key).unwrap();
+    fs::write(dir.path().join("cert.pem"), cert.pem()).unwrap();
+    fs::write(dir.path().join("key.pem"), key.serialize_pem()).unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (pem, key) = (path("cert.pem"), path("key.pem"));
+    let server = Serve::start(&["--store", "memory", "--tls-cert", &pem, "--tls-key", &key]);
+    let port = server.address.rsplit(':').next().unwrap();
+    let through = |host: &str, fault: &str| {
+        let _ = fs::remove_dir_all(dir.path().join("out"));
+        let line = format!(
+            "--target s3://bench/p --create-bucket --ca-bundle {pem} --endpoint-url https://{host}:{port}"
+        );
+        drill(dir.path(), fault, &line.split(' ').collect::<Vec<_>>())
+    };
+    let slow = "[[fault]]\nwhat = \"latency\"\nfor = \"1s\"\ndelay = \"50ms\"";
+    // The certificate names localhost, not the fault line's address.
+    let figures = figures(&through("localhost", slow));
+    let line = &figures["line"];
+    assert!(number(line, "connections") >= 1.0, "{line}");
+    assert!(number(line, "cpu_s_per_gib") > 0.0, "{line}");
+    through("127.0.0.1", slow).expect(3, &["certificate"]);
+    let answer = "[[fault]]\nwhat = \"answer\"\nstatus = 503\nfor = \"1s\"";
+    through("localhost", answer).expect(2, &["plain HTTP only", "help:"]);
+}
+
+#[test]
+fn agents_are_refused_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    for flag in [["--agents", "h1:7400"], ["--launch", "local:2"]] {
+        let line = [&["drill", "slow-link"], &flag[..]].concat();
+        call(&mut bucketload(dir.path(), &line)).expect(2, &["--agents", "fault line", "help:"]);
+    }
 }
 
 #[test]
@@ -306,6 +362,8 @@ fn repeated_drills_have_medians_and_compare() {
     for words in [
         "longest time without a success",
         "availability since the first break",
+        "failed since the first break",
+        "retries per operation since the first break",
     ] {
         assert!(outcome.stdout.contains(words), "{}", outcome.stdout);
     }
