@@ -226,6 +226,7 @@ fn drive(
         remote: None,
         leftovers: Leftovers::Vanish,
         left: RefCell::default(),
+        incomplete: RefCell::default(),
         check_writes: false,
         refused: Vec::new(),
         before_measuring: None,
