@@ -295,7 +295,10 @@ impl Job {
         }
         let kept = match (&self.options.data_set, &outcome) {
             (Some(set), Ok(end)) => kept::words(set, end, &self.out),
-            (Some(set), Err(_)) if lost => kept::words_after_loss(set, &self.out),
+            (Some(set), Err(_)) if lost => {
+                let missing = self.options.incomplete.take();
+                kept::words_after_loss(set, missing.as_deref(), &self.out)
+            }
             _ => Vec::new(),
         };
         let exit = match (&outcome, gate(&result)) {

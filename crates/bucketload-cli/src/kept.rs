@@ -106,14 +106,14 @@ pub(crate) fn words(set: &DataSet, end: &RunEnd, out: &Path) -> Vec<String> {
 }
 
 /// What the user should know about the data set after a run that lost an agent.
-pub(crate) fn words_after_loss(set: &DataSet, out: &Path) -> Vec<String> {
-    match set.purpose {
-        Purpose::Measure { .. } => Vec::new(),
-        Purpose::Begin | Purpose::GoOn => vec![format!(
-            "the journal of the data set has what the agents reported until then. Go on, with as many agents as you \
-             like, with --prepare-only --data {}",
+pub(crate) fn words_after_loss(set: &DataSet, missing: Option<&str>, out: &Path) -> Vec<String> {
+    match (set.purpose, missing) {
+        (Purpose::Begin | Purpose::GoOn, Some(missing)) => vec![format!(
+            "the data set is not complete: {missing}. Write the rest, with as many agents as you like, with \
+             --prepare-only --data {}",
             out.display()
         )],
+        _ => Vec::new(),
     }
 }
 

@@ -124,6 +124,11 @@ pub enum OpClass {
     /// (`If-Match`). A refusal is not a failure: the operation then writes nothing. Only checkpoints use it.
     #[schemars(skip)]
     PutIfMatch,
+    /// Read one part of an object that was uploaded in parts, by its number (S3: GET with `partNumber`), chosen
+    /// uniformly.
+    GetPart,
+    /// Read the metadata and the size of one part, by its number (S3: HEAD with `partNumber`), chosen uniformly.
+    HeadPart,
 }
 
 impl OpClass {
@@ -147,6 +152,8 @@ impl OpClass {
     const fn traits(self) -> u16 {
         match self {
             Self::Get | Self::RangeGet => RECEIVES | READS,
+            Self::GetPart => RECEIVES | READS | BY_PART,
+            Self::HeadPart => READS | BY_PART,
             Self::GetVersion => RECEIVES | READS | BY_VERSION,
             Self::Put | Self::Append => SENDS,
             Self::PutIfAbsent => SENDS,
@@ -271,6 +278,20 @@ impl OpClass {
         self.has(BY_VERSION)
     }
 
+    /// Whether the operation names one part of an object that was uploaded in parts ([`Op::part_number`]).
+    #[inline]
+    #[must_use]
+    pub const fn by_part(self) -> bool {
+        self.has(BY_PART)
+    }
+
+    /// Whether [`Op::range`] says what the operation reads.
+    #[inline]
+    #[must_use]
+    pub const fn reads_range(self) -> bool {
+        self.by_part() || matches!(self, Self::RangeGet)
+    }
+
     /// What the operation needs of its bucket.
     #[must_use]
     pub const fn bucket_needs(self) -> BucketNeeds {
@@ -307,6 +328,8 @@ const BY_VERSION: u16 = 1 << 10;
 const LOCKS: u16 = 1 << 11;
 /// Not for workload files.
 const INTERNAL: u16 = 1 << 12;
+/// Names a part.
+const BY_PART: u16 = 1 << 13;
 
 /// What operations need of their bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -365,10 +388,11 @@ pub struct Op {
     /// Bytes to write. For reads, the size of the whole object if the plan knows it, else
     /// [`Op::UNKNOWN_SIZE`].
     pub size: u64,
-    /// The range to read or write, for [`OpClass::RangeGet`] and [`OpClass::RangePut`].
+    /// The range to read or write, for [`OpClass::RangeGet`] and [`OpClass::RangePut`]; the range of the part, for
+    /// classes that name one.
     pub range: Option<ByteRange>,
     /// For delete-many: number of consecutive keys from `key`. For lists: keys per page (`max-keys`). For
-    /// multipart classes: part size in bytes. For restores and retentions: days. For range-get: 1 to keep a
+    /// multipart classes and those that name a part: part size in bytes. For restores and retentions: days. For range-get: 1 to keep a
     /// file open for further reads. Otherwise 0.
     pub count: u64,
     /// For lists: the maximum number of pages to fetch (0 = all). For multipart puts: parts to send at the same time (0
@@ -397,6 +421,16 @@ impl Op {
             range: None,
             count: 0,
             pages: 0,
+        }
+    }
+
+    /// The number of the part that the operation names, from 1.
+    #[inline]
+    #[must_use]
+    pub const fn part_number(&self) -> u64 {
+        match (self.range, self.count) {
+            (Some(range), 1..) => range.offset / self.count + 1,
+            _ => 1,
         }
     }
 }
@@ -587,6 +621,6 @@ mod tests {
             assert_eq!(serde_json::to_value(class).unwrap(), class.name());
             assert_eq!(Request::plain(class, "b", "k").op, &Op::new(class));
         }
-        assert_eq!(OpClass::ALL.len(), OpClass::PutIfMatch as usize + 1);
+        assert_eq!(OpClass::ALL.len(), OpClass::HeadPart as usize + 1);
     }
 }

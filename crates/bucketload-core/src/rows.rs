@@ -65,7 +65,7 @@ impl RowSums {
 fn transfer_ns(record: &OpRecord) -> u64 {
     match record.class {
         class if class.writes_body() => record.sent_ns.saturating_sub(record.started_ns),
-        OpClass::Get | OpClass::RangeGet | OpClass::List | OpClass::ListV1 => {
+        class if class.reads_body() || matches!(class, OpClass::List | OpClass::ListV1) => {
             match record.first_byte_ns {
                 0 => 0,
                 first => record.done_ns.saturating_sub(first),

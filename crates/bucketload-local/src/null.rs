@@ -102,7 +102,7 @@ const fn bytes_of(op: &Op) -> u64 {
         },
         class if class.writes_body() => op.size,
         OpClass::Get if op.size != Op::UNKNOWN_SIZE => op.size,
-        OpClass::RangeGet => match op.range {
+        OpClass::RangeGet | OpClass::GetPart => match op.range {
             Some(range) => range.len,
             None => 0,
         },

@@ -37,14 +37,14 @@ pub(crate) const LEAST_RATE: f64 = 1_000.0;
 /// Workers per load thread in the saturating loop.
 const WORKERS_PER_THREAD: u32 = 8;
 
-/// Drives phase `phase` of `plan` for about a second and a half against `null`, a driver whose operations end at once,
-/// with the threads and the pacing of `options`. The figures cover this process's share of the load. The 99th
-/// percentile is measured at twice the offered rate, or at 1 000 arrivals per second if that is more; it is an upper
-/// bound for the one at the offered rate.
+/// Drives phase `phase` of `plan` for about a second and a half against `null`, a driver whose operations end at once
+/// or whose server does nothing, with the threads and the pacing of `options`. The figures cover this process's share
+/// of the load. The 99th percentile is measured at twice the offered rate, or at 1 000 arrivals per second if that is
+/// more; it is an upper bound for the one at the offered rate.
 ///
 /// # Errors
-/// When the plan or the options cannot be carried out, or a load thread fails. A stop is no error: the figures then
-/// cover what was done.
+/// When the plan or the options cannot be carried out, a load thread fails, or operations do. A stop is no error: the
+/// figures then cover what was done.
 pub fn calibrate(
     null: &AnyDriver,
     plan: &Plan,
@@ -82,6 +82,12 @@ pub fn calibrate(
     let workers = WORKERS_PER_THREAD * u32::try_from(threads).unwrap_or(1) * options.share.of;
     let saturate = |model: &ModelPlan| models::of(model).saturating(workers);
     let ceiling = drive(null, &load, saturate, CEILING_NS)?;
+    if ceiling.total.failures() > 0 {
+        let (failed, all) = (ceiling.total.failures(), ceiling.total.ended());
+        let text =
+            format!("{failed} of {all} operations failed, so the client's own limit is not known");
+        return Err(RunError::Options(text));
+    }
     let mut null_ops_per_s = ceiling.ops_per_s();
     if let Some(paced) = &paced
         && paced.total.ended() * 100 < paced.total.offered * 99
@@ -226,6 +232,7 @@ fn drive(
         remote: None,
         leftovers: Leftovers::Vanish,
         left: RefCell::default(),
+        incomplete: RefCell::default(),
         check_writes: false,
         refused: Vec::new(),
         before_measuring: None,

@@ -198,6 +198,8 @@ pub struct RunOptions {
     pub leftovers: Leftovers,
     /// Output, set however the run ends: what it left in the target by mistake and how to remove it, in words.
     pub left: RefCell<Option<String>>,
+    /// Output, set however the run ends: what its kept data set lacks, in words.
+    pub incomplete: RefCell<Option<String>>,
     /// Most failures of each kind that are reported in full.
     pub failures_per_kind: u32,
     /// The operation log; `None` = none is written.
@@ -250,6 +252,7 @@ impl Default for RunOptions {
             oracle_keys: crate::oracle::MOST_KEYS,
             leftovers: Leftovers::Stay,
             left: RefCell::default(),
+            incomplete: RefCell::default(),
             converged: None,
             before_measuring: None,
             at_edges: None,

@@ -308,6 +308,7 @@ pub fn run_calibrated(
             }
         }
         end.incomplete = set.incomplete();
+        options.incomplete.replace(end.incomplete.clone());
     }
     if let Err(error) = edge(options, PhaseEdge::RunEnd) {
         failed.get_or_insert(error);

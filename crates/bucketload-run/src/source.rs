@@ -438,12 +438,9 @@ impl Source {
 /// Object bytes that an operation transfers, where the plan or the trace knows them; else 0.
 pub(crate) const fn body_bytes(op: &Op) -> u64 {
     match op.range {
+        _ if !op.class.writes_body() && !op.class.reads_body() => 0,
         Some(range) => range.len,
-        None if op.size != Op::UNKNOWN_SIZE
-            && (op.class.writes_body() || op.class.reads_body()) =>
-        {
-            op.size
-        }
+        None if op.size != Op::UNKNOWN_SIZE => op.size,
         None => 0,
     }
 }

@@ -141,13 +141,18 @@ impl Roster {
         });
     }
 
-    /// The agent's rank and host, for messages.
+    /// The agent's rank and host, for messages, and its address if others run on the same host.
     pub(crate) fn name(&self, rank: u32) -> String {
         let agents = self.agents();
-        match agents.get(rank as usize).map(|e| &e.record) {
-            Some(record) if !record.host.is_empty() => format!("agent {rank} ({})", record.host),
-            Some(record) => format!("agent {rank} ({})", record.address),
-            None => format!("agent {rank}"),
+        let Some(record) = agents.get(rank as usize).map(|e| &e.record) else {
+            return format!("agent {rank}");
+        };
+        let (host, address) = (&record.host, &record.address);
+        let same = agents.iter().filter(|other| other.record.host == *host);
+        match (host.is_empty(), same.count()) {
+            (true, _) => format!("agent {rank} ({address})"),
+            (false, 0 | 1) => format!("agent {rank} ({host})"),
+            (false, _) => format!("agent {rank} ({host}, {address})"),
         }
     }
 

@@ -107,7 +107,7 @@ const USUAL: [&str; 24] = [
 ];
 
 /// Flags of other programs, and what takes their place. clap proposes flags that are spelt alike.
-const FOREIGN: [(&[&str], &str); 8] = [
+const FOREIGN: [(&[&str], &str); 11] = [
     (
         &[
             "--access-key",
@@ -148,6 +148,43 @@ const FOREIGN: [(&[&str], &str); 8] = [
     (
         &["--obj-count", "--num-objects", "--object-count"],
         "write --objects N",
+    ),
+    (
+        &["--warmup", "--warm-up", "--ramp-up", "--ramp-time"],
+        "the warm-up is found and left out by itself; --duration counts it",
+    ),
+    (&["--autoterm"], "write --until-precise 2%"),
+    (
+        &["--benchdata", "--resfile", "--csvfile"],
+        "write --out DIR; `bucketload report DIR --output csv` prints a table from it",
+    ),
+];
+
+/// Programs whose users type their name or their verbs, and how to begin here instead.
+const NEIGHBOURS: [(&[&str], &str); 6] = [
+    (
+        &["warp", "hsbench", "s3bench", "elbencho"],
+        "here it is `bucketload run get`, and `put`, `mixed`, `list`",
+    ),
+    (
+        &["cosbench"],
+        "`bucketload run FILE.xml` runs its workloads, `bucketload controller` has its queue and web console",
+    ),
+    (
+        &["io500.sh", "ior", "mdtest"],
+        "`bucketload io500` does what IO500 does, on files and objects",
+    ),
+    (
+        &["ossperf.sh"],
+        "`bucketload run ossperf` goes through its steps",
+    ),
+    (
+        &["bench", "benchmark", "test", "start", "load"],
+        "`bucketload run WORKLOAD` measures; `bucketload workloads` lists the workloads",
+    ),
+    (
+        &["analyze", "analyse", "show-result", "result", "results"],
+        "`bucketload report DIR` shows a result, `bucketload compare` compares two",
     ),
 ];
 
@@ -258,6 +295,13 @@ pub(crate) fn hint(error: &clap::Error) -> Option<String> {
                     "{word} is a workload, not a command\n  help: bucketload run {word}"
                 ));
             }
+            let mut neighbours = NEIGHBOURS.iter();
+            if let Some((_, advice)) = neighbours.find(|(names, _)| names.contains(&word.as_str()))
+            {
+                return Some(format!(
+                    "{word}: there is no such command\n  help: {advice}"
+                ));
+            }
             let commands = TOPICS.iter().flat_map(|(_, _, names)| *names).copied();
             let advice = match (closest(word, commands), closest(word, workloads())) {
                 (Some(name), _) => format!("did you mean `{name}`?"),
@@ -351,7 +395,10 @@ mod tests {
         assert!(said("bucketload run --workers 3").contains("bucketload workloads"));
         assert!(said("bucketload rnu").contains("did you mean `run`?"));
         assert!(said("bucketload gett").contains("`bucketload run get`"));
-        assert!(said("bucketload benchmark").contains("bucketload help"));
+        assert!(said("bucketload quux").contains("bucketload help"));
+        assert!(said("bucketload benchmark").contains("`bucketload run WORKLOAD`"));
+        assert!(said("bucketload warp get").contains("`bucketload run get`"));
+        assert!(said("bucketload run get --warmup 5s").contains("by itself"));
         assert!(said("bucketload run get --secret-key abc").contains("AWS_SECRET_ACCESS_KEY"));
         assert!(said("bucketload run get --host=h:9000").contains("--endpoint-url"));
         assert_eq!(said("bucketload run get --worker 3"), "");

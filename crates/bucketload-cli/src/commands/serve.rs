@@ -95,7 +95,8 @@ fn overheard(is_loopback: bool, args: &ServeArgs) -> Option<String> {
     let mut open = Vec::new();
     if args.tls_cert.is_none() {
         open.push(
-            "requests and objects cross the network without TLS: everyone on the way can read and change them (the              secret key itself is never sent); add --tls-cert and --tls-key, or listen on 127.0.0.1",
+            "requests and objects cross the network without TLS: everyone on the way can read and change them (the \
+             secret key itself is never sent); add --tls-cert and --tls-key, or listen on 127.0.0.1",
         );
     }
     if args.stats_page {

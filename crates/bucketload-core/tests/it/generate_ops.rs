@@ -215,3 +215,31 @@ fn renames_touches_and_appends_find_their_objects() {
     let renames = ops.iter().filter(|op| op.class == OpClass::Rename).count();
     assert!(renames > 200, "{renames}");
 }
+
+/// Every part of an object is read equally often, and the last one has what is left.
+#[test]
+fn parts_cover_their_objects() {
+    let part = MixEntry {
+        count: 100,
+        ..entry(OpClass::GetPart, 1.0, 0, KeyLaw::Sequential)
+    };
+    for (size, parts) in [(250, 3), (300, 3), (100, 1), (0, 1)] {
+        let plan = run(vec![keyset("r", 2, constant(size))], vec![part.clone()]);
+        let ops = OpGen::new(&plan, 0, 0).unwrap();
+        let mut seen = std::collections::BTreeMap::new();
+        for op in (0..3000).map(|seq| ops.op(seq)) {
+            let number = op.part_number();
+            let len = op.range.map_or(0, |range| range.len);
+            assert_eq!(len, size.saturating_sub((number - 1) * 100).min(100));
+            assert_eq!(op.size, size);
+            *seen.entry(number).or_insert(0) += 1;
+        }
+        assert!(seen.keys().copied().eq(1..=parts), "{seen:?}");
+        assert!(seen.values().all(|n| *n > 900), "{seen:?}");
+        assert_eq!(ops.mean_bytes(0), size as f64 / parts as f64);
+    }
+    let mut changing = keyset("r", 2, constant(250));
+    changing.overwritten = true;
+    let error = OpGen::new(&run(vec![changing], vec![part]), 0, 0).unwrap_err();
+    assert!(error.to_string().contains("nobody overwrites"), "{error}");
+}

@@ -111,6 +111,7 @@ impl Suite {
             list::deletes_of_many,
             list::control_plane_pages,
             multipart::parts_make_an_object,
+            multipart::parts_are_read_by_number,
             multipart::small_parts,
             multipart::aborted_uploads_are_gone,
             multipart::parts_are_copied,

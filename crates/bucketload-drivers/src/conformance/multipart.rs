@@ -2,7 +2,7 @@
 
 use bucketload_core::driver::Session;
 use bucketload_core::error::ErrorKind;
-use bucketload_core::op::{Op, OpClass, Request};
+use bucketload_core::op::{ByteRange, Op, OpClass, Request};
 
 use super::{Context, Expect, Outcome, failed, same, worked};
 
@@ -25,6 +25,54 @@ pub(super) async fn parts_make_an_object<S: Session>(c: &mut Context<S>) -> Outc
         worked("get", c.get(&key, &key, 0, size, None).await)?;
         let head = worked("head", c.simple(OpClass::Head, &key).await)?;
         same("size", head.object_size, size)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn parts_are_read_by_number<S: Session>(c: &mut Context<S>) -> Outcome {
+    let classes = [OpClass::GetPart, OpClass::HeadPart];
+    if c.offered(&classes).await?.len() < classes.len() {
+        return Ok(());
+    }
+    let (key, part) = ("multipart/numbered", c.quirks.min_part.max(100_000));
+    let size = 2 * part + 12_345;
+    worked("multipart-put", c.put(key, 0, size, part).await)?;
+    let bucket = c.bucket.clone();
+    for class in classes {
+        for offset in [0, part, 2 * part, 3 * part] {
+            let op = Op {
+                size,
+                count: part,
+                range: Some(ByteRange {
+                    offset,
+                    len: part.min(size.saturating_sub(offset)),
+                }),
+                ..Op::new(class)
+            };
+            let content = Context::<S>::content(&c.arena, key, 0, size);
+            let request = Request {
+                content: class.reads_body().then_some(content),
+                verify: class.reads_body(),
+                ..Request::new(&op, &bucket, key)
+            };
+            let what = format!("{class} {}", op.part_number());
+            c.probe.reset();
+            let done = c.session.execute(&request, &mut c.probe).await;
+            if offset > size {
+                failed(&what, done, &[ErrorKind::Rejected])?;
+                continue;
+            }
+            let expect = c.quirks.read_part;
+            let Some(done) = expect.check(&what, done)? else {
+                return Ok(());
+            };
+            c.worked.insert(class);
+            let stated = match class {
+                OpClass::GetPart => done.bytes,
+                _ => done.object_size,
+            };
+            same(&what, stated, part.min(size - offset))?;
+        }
     }
     Ok(())
 }

@@ -68,6 +68,8 @@ pub struct Quirks {
     pub delete_if_match_absent: Expect,
     /// Minimum size of all parts of a multipart upload except the last, in bytes; 0 for none.
     pub min_part: u64,
+    /// Reading a part of an object by its number.
+    pub read_part: Expect,
     /// Copying a range of an object as a part.
     pub part_copy: Expect,
     /// Listing of unfinished uploads.
@@ -127,6 +129,7 @@ impl Default for Quirks {
             delete_if_match: Expect::Works,
             delete_if_match_absent: Expect::Fails(&[ErrorKind::NotFound, ErrorKind::Conflict]),
             min_part: 5 << 20,
+            read_part: Expect::Works,
             part_copy: Expect::Works,
             list_uploads: Expect::Works,
             list_v2_pages: Expect::Works,

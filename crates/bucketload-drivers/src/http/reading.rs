@@ -1,6 +1,6 @@
 //! Receives the body of a read and checks that it is the requested one.
 
-use bucketload_core::driver::{Completion, ErrorKind, OpClass, OpError, OpResult, Request};
+use bucketload_core::driver::{Completion, ErrorKind, OpError, OpResult, Request};
 use bucketload_core::op::{ByteRange, Op};
 use bucketload_core::payload::Content;
 
@@ -17,7 +17,7 @@ pub(crate) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// A sink for the response to `request`, a get or range-get.
+    /// A sink for the response to `request`, a get, range-get or get-part.
     pub(crate) fn of(request: &'a Request<'a>) -> Self {
         let mut reading = Self {
             request,
@@ -28,10 +28,10 @@ impl<'a> Reading<'a> {
         reading
     }
 
-    /// The requested range; `None` for the whole object.
+    /// The requested range, or that of the requested part; `None` for the whole object.
     pub(crate) fn range(&self) -> Option<ByteRange> {
         let op = &self.request.op;
-        op.range.filter(|_| op.class == OpClass::RangeGet)
+        op.range.filter(|_| op.class.reads_range())
     }
 
     fn expected(&self) -> Option<&'a Content<'a>> {
@@ -61,10 +61,14 @@ impl<'a> Reading<'a> {
             && reply.status != 206
             && !whole(range)
         {
+            let ignored = match self.request.op.class.by_part() {
+                true => "the server ignored partNumber",
+                false => "the server ignored the Range header",
+            };
             return Err(OpError::with_status(
                 ErrorKind::Protocol,
                 reply.status,
-                "the server ignored the Range header",
+                ignored,
             ));
         }
         self.judge(reply.status, reply.received, reply.range_start())

@@ -32,6 +32,7 @@ mod ops_list_marked;
 mod ops_lock;
 mod ops_multipart;
 mod ops_object;
+mod ops_parts;
 mod ops_versions;
 mod prepare;
 mod profile;

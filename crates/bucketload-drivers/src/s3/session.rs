@@ -117,6 +117,8 @@ impl S3Session {
             OpClass::Append => park(self.append(request, probe)).await,
             OpClass::DeleteIfMatch => park(self.delete_if_match(request, probe)).await,
             OpClass::ListVersions => park(self.list_marked(&VERSIONS, request, probe)).await,
+            OpClass::GetPart => park(self.get_part(request, probe)).await,
+            OpClass::HeadPart => park(self.head_part(request, probe)).await,
             OpClass::GetVersion => park(self.get_version(request, probe)).await,
             OpClass::DeleteVersion => park(self.delete_version(request, probe)).await,
             OpClass::PutRetention => park(self.put_retention(request, probe)).await,

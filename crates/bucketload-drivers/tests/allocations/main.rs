@@ -103,6 +103,7 @@ fn answer(method: &str, target: &str) -> Vec<u8> {
         ("GET", t) if t.contains("attributes=") => document(
             "<A><ObjectSize>7</ObjectSize><ObjectParts><Part><PartNumber>1</PartNumber></Part></ObjectParts></A>",
         ),
+        ("GET", t) if t.contains("partNumber=") => Answer::status(206, [0; 4096]).bytes,
         ("GET", t) if t.ends_with("/range") => Answer::status(206, [0; 100]).bytes,
         ("GET", _) => Answer::ok([0; 4096]).bytes,
         ("HEAD", _) => b"HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n".to_vec(),
@@ -168,9 +169,9 @@ impl KeySource for Numbered {
 fn of_many(class: OpClass) -> Op {
     Op {
         count: 50,
-        range: (class == OpClass::RangeGet).then_some(ByteRange {
+        range: class.reads_range().then_some(ByteRange {
             offset: 0,
-            len: 100,
+            len: if class.by_part() { 4096 } else { 100 },
         }),
         ..op(class, 4096)
     }

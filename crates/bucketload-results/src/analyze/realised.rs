@@ -135,7 +135,7 @@ fn jobs(plan: &Plan, phase: usize, work: usize, offered: u64) -> Vec<Realised> {
 /// Size of the operation's body in bytes, if the plan determines it.
 fn size_of(op: &Op) -> Option<u64> {
     match op.class {
-        OpClass::RangeGet => op.range.map(|range| range.len),
+        class if class.reads_range() => op.range.map(|range| range.len),
         class if class.writes_body() || class.reads_body() => {
             Some(op.size).filter(|&size| size != Op::UNKNOWN_SIZE)
         }
@@ -148,7 +148,8 @@ fn has_popularity(entry: &MixEntry) -> bool {
 }
 
 fn sizes(plan: &Plan, entry: &MixEntry, mut drawn: Vec<u64>) -> Option<RealisedSizes> {
-    if drawn.is_empty() {
+    // The sizes of parts follow from the sizes of objects by no law of their own.
+    if drawn.is_empty() || entry.class.by_part() {
         return None;
     }
     let law = match (&entry.range, &entry.size) {

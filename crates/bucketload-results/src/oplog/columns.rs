@@ -1,6 +1,6 @@
 //! The columns of the operation log, in both formats.
 
-use bucketload_core::op::{Op, OpClass};
+use bucketload_core::op::Op;
 use bucketload_core::plan::Plan;
 use bucketload_core::record::{Outcome, Part};
 use bucketload_core::trail::Trail;
@@ -115,7 +115,7 @@ impl Names {
         };
         let sized =
             op.size != Op::UNKNOWN_SIZE && (op.class.writes_body() || op.class.reads_body());
-        let range = op.range.filter(|_| op.class == OpClass::RangeGet);
+        let range = op.range.filter(|_| op.class.reads_range());
         let mut at = 0;
         let mut next = |value: Value<'_>| {
             put(at, value);

@@ -153,7 +153,7 @@ impl Oracle {
                 self.with_new(source, |register| register.give_up());
                 return None;
             }
-            OpClass::Get | OpClass::RangeGet | OpClass::Head => {
+            OpClass::Get | OpClass::RangeGet | OpClass::GetPart | OpClass::Head => {
                 let mark = self.with(id, |register| {
                     (!register.is_given_up()).then(|| register.begin_read())
                 })??;

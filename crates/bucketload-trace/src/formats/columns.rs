@@ -388,10 +388,10 @@ pub(super) fn op_log(names: &[&[u8]], delimiter: u8) -> Option<Layout> {
         .with(Column::Error, at(b"outcome")?)
         .with(Column::Source, at(b"source_key")?);
     let op = |class| match class {
-        OpClass::Get | OpClass::RangeGet => TraceOp::Get,
+        OpClass::Get | OpClass::RangeGet | OpClass::GetPart => TraceOp::Get,
         OpClass::Put => TraceOp::Put,
         OpClass::MultipartPut => TraceOp::MpuComplete,
-        OpClass::Head => TraceOp::Head,
+        OpClass::Head | OpClass::HeadPart => TraceOp::Head,
         OpClass::Delete => TraceOp::Delete,
         OpClass::DeleteMany => TraceOp::MultiDelete,
         OpClass::List | OpClass::ListV1 => TraceOp::List,

@@ -144,7 +144,11 @@ impl PlanBuilder<'_> {
             keys,
             size,
             range: self.range(path, class, entry),
-            count: self.count(path, class, entry, largest),
+            count: match class.by_part() {
+                // A key set without parts is refused once all phases are known.
+                true => set.part_size.unwrap_or(1),
+                false => self.count(path, class, entry, largest),
+            },
             // One page of versions is what the operation asks for unless told otherwise.
             pages: entry
                 .pages

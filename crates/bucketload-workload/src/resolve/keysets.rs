@@ -262,6 +262,7 @@ impl PlanBuilder<'_> {
             self.note_vanishing_objects(phase, keysets);
             written = written_now;
         }
+        self.check_parts_read(keysets, runs);
         for (keyset, used) in keysets.iter_mut().zip(used) {
             keyset.used = used;
             if !used && keyset.is_prepared() {
@@ -344,6 +345,36 @@ impl PlanBuilder<'_> {
                 format!("move `size` to keysets.{name}"),
             ),
             _ => {}
+        }
+    }
+
+    /// Checks that operations that name a part know the parts of every object.
+    fn check_parts_read(&mut self, keysets: &[Keyset], runs: &[RunPhase]) {
+        for (entry, path) in runs.iter().flat_map(RunPhase::entries) {
+            let keyset = &keysets[usize::from(entry.keyset)];
+            let (class, name) = (entry.class, &keyset.plan.name);
+            if !class.by_part() {
+                continue;
+            }
+            if keyset.part_size.is_none() || !keyset.prepare && !keyset.plan.existing {
+                self.error(
+                    path,
+                    format!("`{class}` needs objects that preparation uploads in parts, and key set `{name}` has none"),
+                    format!("add keysets.{name}.part-size, such as part-size = \"8MiB\""),
+                );
+            } else if keyset.plan.overwritten {
+                self.error(
+                    path,
+                    format!("the run overwrites objects of key set `{name}`, so `{class}` does not know their parts"),
+                    "write to fresh keys, or to another key set",
+                );
+            } else if matches!(entry.keys, KeyLaw::Latest { .. }) {
+                self.error(
+                    &format!("{path}.keys"),
+                    format!("`latest` also chooses new objects, but `{class}` knows the parts of initial objects only"),
+                    "use uniform, zipf or sequential",
+                );
+            }
         }
     }
 

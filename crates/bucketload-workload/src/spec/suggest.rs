@@ -2,6 +2,9 @@
 
 use strsim::osa_distance;
 
+/// The field about the warm-up, which other programs want to be told.
+const STEADY: &str = "steady-state";
+
 /// The candidate closest to `name`, if one is close enough to be a likely typing error.
 #[must_use]
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -23,6 +26,12 @@ pub(crate) fn advice<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,
 ) -> String {
+    let warm_up = matches!(normalise(name).as_str(), "warmup" | "warm-up" | "ramp-up");
+    if warm_up && candidates.clone().into_iter().any(|c| c == STEADY) {
+        return format!(
+            "the warm-up is found and left out by itself; remove the field ({STEADY} = false keeps the warm-up)"
+        );
+    }
     if let Some(candidate) = closest(name, candidates.clone()) {
         return format!("did you mean `{candidate}`?");
     }
@@ -53,5 +62,7 @@ mod tests {
         assert_eq!(closest(&"d".repeat(100_000), names), None);
         assert!(advice("colour", names).contains("duration, ops"));
         assert_eq!(advice("x", []), "");
+        assert!(advice("warm_up", ["ops", "steady-state"]).contains("steady-state = false"));
+        assert!(!advice("warmup", names).contains("steady-state"));
     }
 }

@@ -262,7 +262,10 @@ fn this_clients_own_limit_is_one_line() {
     let client = check(&report, "client");
     let said = client["found"].as_str().unwrap();
     assert!(
-        said.starts_with("at most ") && said.contains("limit: "),
+        said.starts_with("at most ")
+            && said.contains("reads of 64 KiB a second")
+            && said.contains("by HTTP")
+            && said.contains("limit: "),
         "{said}"
     );
     assert_eq!(check(&report, "room")["state"], "not-tried");

@@ -30,6 +30,7 @@ mod kvcache;
 mod mdworkbench;
 mod oracle;
 mod ossperf;
+mod parts;
 mod placement;
 mod prepared;
 mod rank_agents;

@@ -224,8 +224,17 @@ fn agents_fill_a_data_set_over_losses_and_in_other_numbers() {
     grown(known);
     agents[0].child.kill().unwrap();
     let outcome = end_of(second);
-    outcome.expect(4, &["agent 0", "lost", "--prepare-only --data second"]);
+    outcome.expect(
+        4,
+        &[
+            "agent 0 (",
+            &agents[0].address,
+            "lost",
+            "--prepare-only --data second",
+        ],
+    );
     let there = place.journal().unwrap();
+    outcome.expect(4, &[&format!("has {there} of {OBJECTS} objects, without ")]);
     let records = agents_of(&place.path().join("second")).unwrap().agents;
     let survivors: u64 = records[1..].iter().map(|agent| agent.totals.ok).sum();
     assert!(records[0].totals.ok > 0 && survivors > 0, "{records:?}");

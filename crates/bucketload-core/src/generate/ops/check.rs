@@ -66,7 +66,12 @@ pub(super) fn role(entry: &MixEntry, set: &Population, prepare: bool) -> Result<
         let reason = format!("fresh objects do not exist yet, so {class} would find none");
         return Err(error("keys", reason));
     }
+    if class.by_part() && (set.overwritten() || matches!(entry.keys, KeyLaw::Latest { .. })) {
+        let reason = format!("{class} knows the parts of initial objects that nobody overwrites");
+        return Err(error("keys", reason));
+    }
     Ok(match class {
+        class if class.by_part() => Role::ReadPart,
         OpClass::Get | OpClass::Head => Role::Read,
         OpClass::RangeGet => Role::ReadRange,
         class if class.has_source() => Role::Copy,
@@ -82,6 +87,7 @@ pub(super) fn check_count(entry: &MixEntry, objects: u64) -> Result<u64, LawErro
         OpClass::DeleteMany => "keys per request",
         class if class.lists() => "keys per page",
         OpClass::MultipartPut | OpClass::MultipartCopy => "bytes per part",
+        class if class.by_part() => "bytes per part",
         class if class.has_days() => "days",
         _ => return Ok(entry.count),
     };

@@ -40,6 +40,8 @@ pub(super) enum Role {
     Read,
     /// Reads a range of the object.
     ReadRange,
+    /// Reads a part of the object or its metadata.
+    ReadPart,
     /// Reads a version of the object, which may have any size.
     ReadVersion,
     /// Writes the initial content of an initial object.

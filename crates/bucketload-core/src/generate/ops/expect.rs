@@ -34,7 +34,7 @@ impl OpGen {
     /// Expected object bytes that one operation of mix entry `entry` transfers.
     ///
     /// Reads are weighted by popularity: the sizes of the 1000 most popular objects exactly, all others with
-    /// the mean of the size law. Ranges count as the smaller of the mean length and the mean size.
+    /// the mean of the size law. Ranges and parts count as the smaller of the mean length and the mean size.
     ///
     /// # Panics
     /// If the mix has no such entry.
@@ -66,7 +66,12 @@ impl OpGen {
                 _ => mean,
             },
             Role::ReadRange => entry.range.as_ref().map_or(0.0, |r| r.len.mean().min(mean)),
-            Role::Read | Role::Plain | Role::Copy => 0.0,
+            // The last part is smaller, which the sizes of all objects would tell; of one size it is known.
+            Role::ReadPart if entry.class.reads_body() => match set.fixed_size() {
+                Some(size) => size as f64 / size.div_ceil(entry.count).max(1) as f64,
+                None => mean.min(entry.count as f64),
+            },
+            Role::ReadPart | Role::Read | Role::Plain | Role::Copy => 0.0,
         }
     }
 }

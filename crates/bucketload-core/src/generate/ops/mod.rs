@@ -264,6 +264,10 @@ impl OpGen {
                 op.size = self.known_size(entry, object);
                 op.range = self.range(entry, seq, op.size);
             }
+            Role::ReadPart => {
+                op.size = self.known_size(entry, object);
+                op.range = self.part(entry, seq, op.size);
+            }
             Role::ReadVersion => op.size = Op::UNKNOWN_SIZE,
             Role::WriteInitial => op.size = self.known_size(entry, object),
             Role::WriteFresh => op.size = self.drawn_size(entry, seq),
@@ -382,6 +386,18 @@ impl OpGen {
         let len = law.len.sample(&mut draws).clamp(1, size);
         let offset = law.align.by() * draws.below(law.align.quotient(size - len) + 1);
         Some(ByteRange { offset, len })
+    }
+
+    /// The range of a part of an object of `size` bytes, each part with the same probability. `None` for an empty
+    /// object, whose only part is empty.
+    fn part(&self, entry: &Entry, seq: u64, size: u64) -> Option<ByteRange> {
+        let parts = size.div_ceil(entry.count);
+        let mut draws = Draws::new(self.seed, self.streams.range, seq);
+        let offset = entry.count * (parts > 0).then(|| draws.below(parts))?;
+        Some(ByteRange {
+            offset,
+            len: entry.count.min(size - offset),
+        })
     }
 
     /// The initial objects of the plan's key set number `keyset`, if the work uses it.
