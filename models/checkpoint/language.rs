@@ -73,6 +73,7 @@ impl PlanBuilder<'_> {
         }
         let base = self.checkpoint_base(checkpoint, context);
         let (objects, bytes) = base.total();
+        let existing = checkpoint.existing.unwrap_or(false);
         let mean = SizeLaw::constant((bytes / objects.max(1)).max(1));
         let keyset = KeysetPlan {
             name: "checkpoint".to_owned(),
@@ -83,17 +84,20 @@ impl PlanBuilder<'_> {
             assign: SizeAssign::Random,
             overwritten: false,
             naming: KeyNaming::Index,
-            existing: false,
+            existing,
             buckets: None,
         };
-        let mut phases = vec![PhasePlan::new(
-            "init",
-            PhaseKind::Init,
-            Vec::new(),
-            Limits::default(),
-        )];
+        let mut phases = Vec::new();
+        if !existing {
+            phases.push(PhasePlan::new(
+                "init",
+                PhaseKind::Init,
+                Vec::new(),
+                Limits::default(),
+            ));
+        }
         phases.extend(checkpoint_phases(checkpoint, &base, timeout_ns));
-        if !spec.keep.unwrap_or(false) {
+        if !existing && !spec.keep.unwrap_or(false) {
             phases.push(PhasePlan::new(
                 "cleanup",
                 PhaseKind::Cleanup,
@@ -202,6 +206,13 @@ impl PlanBuilder<'_> {
             )),
             0 => {}
             part => self.check_parts("checkpoint.part-size", part, largest),
+        }
+        if spec.existing == Some(true) && spec.phase != Some(CheckpointPhase::Read) {
+            self.error(
+                "checkpoint.existing",
+                "checkpoints that are there are only read",
+                "add phase = \"read\", or leave it out",
+            );
         }
         if spec.count == Some(0) || spec.count > Some(MOST_CHECKPOINTS) {
             let message = format!(
@@ -374,7 +385,11 @@ fn checkpoint_phases(
         CheckpointPhase::Read => PhaseKind::Prepare,
         _ => PhaseKind::Run,
     };
-    for number in 1..=count {
+    let written = match spec.existing {
+        Some(true) => 0,
+        _ => count,
+    };
+    for number in 1..=written {
         add(base, number, kind);
         if !matches!(spec.latest, None | Some(LatestSpec::None)) {
             add(&commit, number, kind);

@@ -18,7 +18,7 @@ impl RunModel for CheckpointPlan {
 
     fn generators(&self, draft: &Draft<'_>) -> Result<Generators, RunError> {
         let options = draft.options;
-        let ops = CheckpointGen::new(draft.plan, draft.phase, draft.work, &options.prefix);
+        let ops = CheckpointGen::new(draft.plan, draft.phase, draft.work, options.names_prefix());
         let share = (options.share.index, options.share.of);
         let work = CheckpointWork::new(ops.map_err(refused)?, share);
         Ok(Ops::Checkpoint(work).into())

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use bucketload_core::op::OpClass;
+use bucketload_core::plan::CheckpointPlan;
+use bucketload_core::plan::checkpoint::CheckpointAction;
 use bucketload_core::plan::{KeyLaw, PhaseKind, Plan, SizeAssign};
 use bucketload_results::rundir::{Manifest, RunDir, Status};
 use bucketload_run::EarlierRun;
@@ -18,6 +20,9 @@ use crate::target::Target;
 
 /// Default of `--min-age` (docs/spec/scenarios.md section 10).
 const MIN_AGE: Duration = Duration::from_secs(72 * 3600);
+
+/// Longest time between writing and reading checkpoints in two runs (docs/spec/ai-checkpoints.md section "Checkpoints").
+const READ_SOON: Duration = Duration::from_secs(30);
 
 /// The data set that an earlier run left.
 #[derive(Clone, Debug)]
@@ -63,10 +68,22 @@ pub(crate) fn apply(
         ));
     }
     let manifest = manifest(dir).map_err(|e| refuse(&e))?;
-    let keyset = left_behind(&manifest).map_err(|e| refuse(&e))?;
+    let checkpoints = checkpoints(&resolved.plan, CheckpointAction::Read);
+    let keyset = match checkpoints.is_empty() {
+        true => left_behind(&manifest).map_err(|e| refuse(&e))?,
+        false => {
+            same_checkpoints(&checkpoints, &manifest).map_err(|e| refuse(&e))?;
+            0
+        }
+    };
     let age = |since_ns: u64| Duration::from_nanos(now_unix_ns.saturating_sub(since_ns));
     let (youngest, oldest) = (age(manifest.ended_unix_ns), age(manifest.started_unix_ns));
-    let least = args.min_age.unwrap_or(MIN_AGE);
+    // Cold reads need old objects; a checkpoint is read right after a failure.
+    let usual = match checkpoints.is_empty() {
+        true => MIN_AGE,
+        false => Duration::ZERO,
+    };
+    let least = args.min_age.unwrap_or(usual);
     if youngest < least {
         return Err(refuse(&format!(
             "its objects are {} old, which is less than --min-age {}; wait, or lower --min-age",
@@ -74,25 +91,88 @@ pub(crate) fn apply(
             hours(least)
         )));
     }
-    adopt(&mut resolved.plan, &manifest.plan, keyset)?;
-    Ok(Some(OldData {
-        data: EarlierRun {
-            run_id: manifest.run_id.clone(),
-            prefix: target.run_prefix(&manifest.run_id),
-        },
-        note: format!(
+    let note = match checkpoints.is_empty() {
+        true => format!(
             "{} objects of run {}, written {} to {} before",
             manifest.plan.keysets[keyset].count,
             manifest.run_id,
             hours(youngest),
             hours(oldest)
         ),
+        false => format!(
+            "the checkpoints of run {}, which ended {} before this run began: {} the {} s that MLPerf allows between \
+             writing and reading",
+            manifest.run_id,
+            hours(youngest),
+            if youngest <= READ_SOON {
+                "within"
+            } else {
+                "LATER than"
+            },
+            READ_SOON.as_secs()
+        ),
+    };
+    adopt(&mut resolved.plan, &manifest.plan, keyset)?;
+    Ok(Some(OldData {
+        data: EarlierRun {
+            run_id: manifest.run_id.clone(),
+            prefix: target.run_prefix(&manifest.run_id),
+        },
+        note,
     }))
 }
 
 fn manifest(dir: &Path) -> Result<Manifest, String> {
     let run = RunDir::open(dir).map_err(|e| e.to_string())?;
     Ok(run.manifest().clone())
+}
+
+/// The checkpoints of `plan` with which it does `action`, in order.
+fn checkpoints(plan: &Plan, action: CheckpointAction) -> Vec<CheckpointPlan> {
+    let works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let all = works.filter_map(|work| work.model.checkpoint());
+    all.filter(|checkpoint| checkpoint.action == action)
+        .cloned()
+        .collect()
+}
+
+/// Refuses to read checkpoints that the run did not write, or deleted.
+fn same_checkpoints(read: &[CheckpointPlan], manifest: &Manifest) -> Result<(), String> {
+    if manifest.status != Status::Finished {
+        return Err("that run did not finish".to_owned());
+    }
+    let plan = &manifest.plan;
+    if plan.phases.iter().any(|p| p.kind == PhaseKind::Cleanup) {
+        return Err("that run deleted its checkpoints; repeat it with --keep".to_owned());
+    }
+    let written = checkpoints(plan, CheckpointAction::Write);
+    let Some(first) = written.first() else {
+        return Err("that run wrote no checkpoints".to_owned());
+    };
+    if read.len() > written.len() {
+        return Err(format!(
+            "that run wrote {} checkpoints, so {} cannot be read; set count",
+            written.len(),
+            read.len()
+        ));
+    }
+    let of = |plan: &CheckpointPlan| {
+        let CheckpointPlan {
+            model,
+            ranks,
+            scale,
+            extension,
+            ..
+        } = plan;
+        (model.clone(), *ranks, *scale, extension.clone())
+    };
+    match read.iter().all(|one| of(one) == of(first)) {
+        true => Ok(()),
+        false => Err(format!(
+            "that run wrote checkpoints of {} with {} ranks at scale {}/{}, which are not those of the workload",
+            first.model.name, first.ranks, first.scale.parts, first.scale.of
+        )),
+    }
 }
 
 /// The key set that the run wrote completely and then neither changed nor deleted.

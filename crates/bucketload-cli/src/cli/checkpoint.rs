@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use bucketload_core::plan::checkpoint::LanguageModel;
 use clap::{Args, ValueHint};
 
 use super::agents::AgentsArgs;
 use super::gates::GateArgs;
-use super::run::{LoadArgs, OutputArgs, RoomArgs, RunArgs};
+use super::run::{DataArgs, LoadArgs, OutputArgs, RoomArgs, RunArgs};
 use super::target::TargetArgs;
 
 const EXAMPLES: &str = "\
@@ -65,9 +66,9 @@ pub(crate) struct CheckpointArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Checkpoint options")]
 pub(crate) struct CheckpointOptions {
-    /// Model: llama3-8b, llama3-70b, llama3-405b, llama3-1t, or one of --models
-    #[arg(long, value_name = "NAME", default_value = "llama3-8b")]
-    pub(crate) model: String,
+    /// Model: llama3-8b, llama3-70b, llama3-405b, llama3-1t, or one of --models (default: llama3-8b)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
 
     /// File with the numbers of further models
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -76,6 +77,21 @@ pub(crate) struct CheckpointOptions {
     /// What to measure: write, read (the checkpoints are written before, unmeasured), or both
     #[arg(long, value_name = "PHASE")]
     pub(crate) phase: Option<String>,
+
+    /// Read the checkpoints of an earlier run with --keep, whose run directory this is; writes nothing
+    ///
+    /// Model, scale, ranks, seed and the number of checkpoints are those of that run. Name the same --target. The result
+    /// says how long after that run this one began: MLPerf allows 30 s.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) read_from: Option<PathBuf>,
+
+    /// Whether --read-from was given, as the workload says it.
+    #[arg(skip)]
+    pub(crate) existing: Option<String>,
+
+    /// The model of the run of --read-from.
+    #[arg(skip)]
+    pub(crate) earlier: Option<LanguageModel>,
 
     /// Number of checkpoints (default: 10)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -151,11 +167,26 @@ pub(crate) struct CheckpointOptions {
     pub(crate) keep: bool,
 }
 
+impl CheckpointOptions {
+    /// The name of the model.
+    pub(crate) fn name(&self) -> &str {
+        match (&self.earlier, &self.model) {
+            (Some(model), _) => &model.name,
+            (None, Some(name)) => name,
+            (None, None) => "llama3-8b",
+        }
+    }
+}
+
 impl CheckpointArgs {
     /// The flags that every run has.
     pub(crate) fn as_run(&self) -> RunArgs {
         RunArgs {
             target: self.target.clone(),
+            data: DataArgs {
+                objects_of: self.checkpoint.read_from.clone(),
+                ..DataArgs::default()
+            },
             load: self.load.clone(),
             expect_rate: self.room.expect_rate,
             gates: self.gates.clone(),

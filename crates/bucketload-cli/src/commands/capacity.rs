@@ -94,6 +94,15 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
     refuse(args)?;
     let (resolved, file, target) =
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
+    let mut works = resolved.plan.phases.iter().flat_map(|phase| &phase.works);
+    if works.any(|work| work.model.checkpoint().is_some()) {
+        return Err(Failure::usage(format!(
+            "{}: a checkpoint has no rate to search for: its ranks move all its bytes as fast as the store takes them; \
+             to find the best number of parts in flight or ranks, use `sweep {0} --over \
+             checkpoint.parts-in-flight=1,4,16` with count = 1 and phase = \"write\"",
+            args.workload
+        )));
+    }
     experiment::check_one_phase(&resolved.plan, "capacity")?;
     gates::check_utilisation(&slo, &resolved.plan)?;
     let phases = resolved.plan.phases.iter();

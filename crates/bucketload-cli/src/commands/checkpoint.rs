@@ -1,9 +1,13 @@
 //! `bucketload checkpoint`: flags become a workload, which runs as any other.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use bucketload_core::plan::checkpoint::{CheckpointPart, CheckpointPlan, LanguageModel};
+use bucketload_core::plan::checkpoint::{
+    CheckpointAction, CheckpointPart, CheckpointPlan, LanguageModel,
+};
 use bucketload_results::result::RunResult;
+use bucketload_results::rundir::RunDir;
 use bucketload_results::units;
 use bucketload_workload::resolve::{Field, Override, Overrides, ResolveContext, resolve};
 use bucketload_workload::spec::{WorkloadFile, closest, known_models, language_models};
@@ -27,7 +31,10 @@ pub(crate) fn execute(
     color: bool,
 ) -> Result<Exit, Failure> {
     let target = target_of(&args.target, None)?;
-    let options = &args.checkpoint;
+    let options = &match &args.checkpoint.read_from {
+        Some(dir) => of_earlier_run(&args.checkpoint, dir)?,
+        None => args.checkpoint.clone(),
+    };
     let bare = workload(options, &target, Vec::new())?;
     let text = workload(options, &target, settings(options))?;
     let file = WorkloadFile::parse("checkpoint", &bare).or_usage()?;
@@ -70,10 +77,65 @@ pub(crate) fn execute(
     run::execute_loaded(&args.as_run(), global, color, loaded, summary)
 }
 
+/// The options with what the run in `dir` wrote: its model, ranks, scale, names, seed and number of checkpoints.
+fn of_earlier_run(options: &CheckpointOptions, dir: &Path) -> Result<CheckpointOptions, Failure> {
+    let refuse = |why: String| Failure::usage(format!("--read-from {}: {why}", dir.display()));
+    let given = [
+        ("--model", options.model.is_some()),
+        ("--models", options.models.is_some()),
+        ("--scale", options.scale.is_some()),
+        ("--ranks", options.ranks.is_some()),
+        ("--subset", options.subset.is_some()),
+        ("--extension", options.extension.is_some()),
+        ("--seed", options.seed.is_some()),
+        ("--part-size", options.part_size.is_some()),
+        ("--parts-in-flight", options.parts_in_flight.is_some()),
+        ("--latest", options.latest || options.conditional_latest),
+        ("--keep", options.keep),
+    ];
+    if let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) {
+        return Err(refuse(format!(
+            "{flag} is a matter of the run that wrote the checkpoints; remove it"
+        )));
+    }
+    if options
+        .phase
+        .as_deref()
+        .is_some_and(|phase| phase != "read")
+    {
+        return Err(refuse("it only reads; write --phase read".to_owned()));
+    }
+    let run = RunDir::open(dir).map_err(|e| refuse(e.to_string()))?;
+    let plan = &run.manifest().plan;
+    let works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let written: Vec<&CheckpointPlan> = works
+        .filter_map(|work| work.model.checkpoint())
+        .filter(|checkpoint| checkpoint.action == CheckpointAction::Write)
+        .collect();
+    let Some(first) = written.first() else {
+        return Err(refuse("that run wrote no checkpoints".to_owned()));
+    };
+    Ok(CheckpointOptions {
+        earlier: Some(first.model.clone()),
+        phase: Some("read".to_owned()),
+        existing: Some("true".to_owned()),
+        count: options
+            .count
+            .clone()
+            .or_else(|| Some(written.len().to_string())),
+        scale: Some(format!("{}/{}", first.scale.parts, first.scale.of)),
+        subset: Some(first.ranks.to_string()),
+        extension: Some(first.extension.clone()),
+        seed: Some(plan.seed.to_string()),
+        ..options.clone()
+    })
+}
+
 /// Every setting that was given: its path in the workload, its value, and the flag.
 fn settings(options: &CheckpointOptions) -> Vec<(&'static str, String, String)> {
     let all = [
         ("checkpoint.phase", "phase", &options.phase),
+        ("checkpoint.existing", "read-from", &options.existing),
         ("checkpoint.count", "count", &options.count),
         ("checkpoint.pause", "pause", &options.pause),
         ("checkpoint.scale", "scale", &options.scale),
@@ -136,7 +198,7 @@ fn workload(
     target: &Target,
     settings: Vec<(&str, String, String)>,
 ) -> Result<String, Failure> {
-    let mut head = format!("name = \"checkpoint-{}\"\n", options.model);
+    let mut head = format!("name = \"checkpoint-{}\"\n", options.name());
     let mut table = format!("\n[checkpoint]\n{}", model(options)?);
     // Only S3 takes several parts of an upload at the same time.
     let is_s3 = match target {
@@ -170,24 +232,27 @@ fn workload(
 
 /// The line of the model: its name, or its numbers if it comes from a file.
 fn model(options: &CheckpointOptions) -> Result<String, Failure> {
+    if let Some(model) = &options.earlier {
+        return Ok(format!("model = {}\n", inline(model)));
+    }
+    let name = options.name();
     let known = known_models().or_aborted()?;
     let mut names: Vec<String> = known.iter().map(|model| model.name.clone()).collect();
     if let Some(path) = &options.models {
         let text = files::read(path)?;
         let own = language_models(&path.display().to_string(), &text).or_usage()?;
-        if let Some(model) = own.iter().find(|model| model.name == options.model) {
+        if let Some(model) = own.iter().find(|model| model.name == name) {
             return Ok(format!("model = {}\n", inline(model)));
         }
         names.extend(own.into_iter().map(|model| model.name));
     }
-    if known.iter().any(|model| model.name == options.model) {
-        return Ok(format!("model = \"{}\"\n", options.model));
+    if known.iter().any(|model| model.name == name) {
+        return Ok(format!("model = \"{name}\"\n"));
     }
-    let close = closest(&options.model, names.iter().map(String::as_str));
+    let close = closest(name, names.iter().map(String::as_str));
     let close = close.map_or(String::new(), |name| format!("did you mean {name}? "));
     Err(Failure::usage(format!(
-        "--model {}: unknown model; {close}known: {}; --models FILE adds models by their numbers",
-        options.model,
+        "--model {name}: unknown model; {close}known: {}; --models FILE adds models by their numbers",
         names.join(", ")
     )))
 }

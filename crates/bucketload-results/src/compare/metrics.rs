@@ -8,7 +8,7 @@ use bucketload_core::verdict::Word;
 use super::{Effect, Quantity, Run, Sample, Unit};
 use crate::drill::{DrillResult, Times};
 use crate::result::metric::{Figures, Metric};
-use crate::result::{Latency, PhaseResult};
+use crate::result::{Latency, PhaseResult, RunResult};
 
 /// The metrics of a whole phase that are compared, with their names in comparisons: those of which more is better, then
 /// the others.
@@ -82,12 +82,38 @@ pub(super) fn samples(a: &[Run], b: &[Run]) -> (Vec<Sample>, Vec<String>) {
 
 fn values(run: &Run, latencies: bool) -> Vec<Value> {
     let several = run.result.measured().count() > 1;
-    let mut out = Vec::new();
-    for phase in run.result.measured() {
+    let mut out = of_headline(&run.result);
+    // Single phases say little where the model has figures over all of them.
+    let told = several && !out.is_empty();
+    for phase in run.result.measured().filter(|_| !told) {
         of_phase(phase, several, latencies, &mut out);
     }
     out.extend(run.result.drill.iter().flat_map(of_drill));
     out
+}
+
+/// The figures that users of the run's model look for first.
+fn of_headline(result: &RunResult) -> Vec<Value> {
+    let facts = result.headline().into_iter();
+    let compared =
+        facts.filter_map(|fact| Some((fact.name, fact.figure?.0, fact.compared?, fact.decides)));
+    compared
+        .map(|(name, id, (unit, better, value), primary)| {
+            let quantity = Quantity {
+                id: format!("headline/{id}"),
+                name,
+                unit,
+                better,
+                effect: match unit {
+                    Unit::Share => Effect::Difference,
+                    _ => Effect::Ratio,
+                },
+                primary,
+                gate: true,
+            };
+            (quantity, value)
+        })
+        .collect()
 }
 
 /// The figures of a drill that broke something. A time that is shorter than an interval counts as an interval, because

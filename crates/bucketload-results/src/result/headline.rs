@@ -9,10 +9,15 @@
 //!
 //! A run whose model says nothing shows operations per second and response times.
 
+use bucketload_core::stats::decide::Better;
+
 use super::checkpoint::{CheckpointMean, CheckpointResult};
 use super::{RunResult, TrainResult};
 use crate::io500::ScoreTable;
+use crate::kit::Unit;
 use crate::units;
+
+const GIB: f64 = 1_073_741_824.0;
 
 /// One figure of a headline.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +30,10 @@ pub struct Fact {
     pub brief: String,
     /// The figure for programs: its name, which ends in the unit, and its value.
     pub figure: Option<(String, f64)>,
+    /// The figure for comparisons: its unit, which value is better, and the value in that unit.
+    pub compared: Option<(Unit, Better, f64)>,
+    /// Whether comparisons are decided by it.
+    pub decides: bool,
 }
 
 impl Fact {
@@ -34,6 +43,8 @@ impl Fact {
             text,
             brief: String::new(),
             figure: None,
+            compared: None,
+            decides: false,
         }
     }
 
@@ -44,6 +55,16 @@ impl Fact {
 
     fn figure(mut self, name: &str, value: f64) -> Self {
         self.figure = Some((name.to_owned(), value));
+        self
+    }
+
+    fn compared(mut self, unit: Unit, better: Better, value: f64) -> Self {
+        self.compared = Some((unit, better, value));
+        self
+    }
+
+    fn decides(mut self) -> Self {
+        self.decides = true;
         self
     }
 }
@@ -149,16 +170,20 @@ fn direction(name: &str, mean: &CheckpointMean) -> [Fact; 3] {
     [
         Fact::new(&format!("{name} throughput"), gib(rate))
             .brief(format!("{name} {}", gib(rate)))
-            .figure(&format!("{name}_gib_per_s"), rate),
+            .figure(&format!("{name}_gib_per_s"), rate)
+            .compared(Unit::BytesPerS, Better::Higher, rate * GIB)
+            .decides(),
         Fact::new(&format!("{name} throughput by DLIO"), gib(dlio))
             .brief(format!("DLIO {}", gib(dlio)))
-            .figure(&format!("{name}_dlio_gib_per_s"), dlio),
+            .figure(&format!("{name}_dlio_gib_per_s"), dlio)
+            .compared(Unit::BytesPerS, Better::Higher, dlio * GIB),
         Fact::new(
             &format!("time to {name} a checkpoint"),
             format!("{seconds:.3} s{missing}"),
         )
         .brief(format!("{seconds:.3} s per checkpoint{missing}"))
-        .figure(&format!("{name}_s"), seconds),
+        .figure(&format!("{name}_s"), seconds)
+        .compared(Unit::Ns, Better::Lower, seconds * 1e9),
     ]
 }
 
@@ -179,14 +204,18 @@ impl Headlined for TrainResult {
                 .brief(format!("{passes} (mark {mark} %)")),
         ];
         if let Some(au) = self.au.mean {
-            facts[0] = facts[0].clone().figure("au_percent", au);
+            let fact = facts[0].clone().figure("au_percent", au);
+            facts[0] = fact
+                .compared(Unit::Share, Better::Higher, au / 100.0)
+                .decides();
         }
         if let Some(samples) = self.samples_per_s.mean {
             let text = units::number(samples);
             facts.push(
                 Fact::new("samples per second", text.clone())
                     .brief(format!("{text} samples/s"))
-                    .figure("samples_per_s", samples),
+                    .figure("samples_per_s", samples)
+                    .compared(Unit::PerS, Better::Higher, samples),
             );
         }
         if let Some(input) = self.io_mib_per_s.mean {
@@ -195,7 +224,8 @@ impl Headlined for TrainResult {
                     "input by nominal records",
                     format!("{} MiB/s", units::number(input)),
                 )
-                .figure("io_mib_per_s", input),
+                .figure("io_mib_per_s", input)
+                .compared(Unit::BytesPerS, Better::Higher, input * 1_048_576.0),
             );
         }
         facts.push(Fact::new("accelerators", self.accelerators.to_string()));

@@ -28,6 +28,9 @@ spec_table! {
         /// What to measure: "write", "read" (the checkpoints are written before, unmeasured) or "both" (the default:
         /// all writes, then all reads).
         pub phase: Option<CheckpointPhase>,
+        /// Read the checkpoints that an earlier run with `keep` has written (run --objects-of DIR); only with
+        /// phase = "read". Default: false.
+        pub existing: Option<bool>,
         /// Number of checkpoints. Default: 10.
         pub count: Option<u32>,
         /// Pause before each checkpoint. Default: 5s.
