@@ -5,6 +5,7 @@ set -eu
 # Workloads.
 bucketload show smoke | sed 's/^duration = .*/duration = "1s"/' >my.toml
 cp my.toml workload.toml
+sed -n '/^```toml$/,/^```$/p' "$(dirname "$0")/../../../docs/howto/first-drill.md" | grep -v '^```' >my-drill.toml
 cat >workload.xml <<XML
 <?xml version="1.0" encoding="UTF-8" ?>
 <workload name="s3" description="s3">

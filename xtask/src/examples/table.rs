@@ -105,6 +105,21 @@ pub(super) const RULES: &[Rule] = &[
     ),
     (
         "",
+        "--engine cli:rclone",
+        Never("needs rclone; conformance part drills"),
+    ),
+    (
+        "docs/drills.md",
+        "compare native rclone",
+        Never("compares what conformance part drills measures"),
+    ),
+    (
+        "howto/drills.md",
+        "servers/minio.sh",
+        Never("conformance part drills-stores starts it"),
+    ),
+    (
+        "",
         "libs3",
         Never("needs a library; conformance part libs3"),
     ),

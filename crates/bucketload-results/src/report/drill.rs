@@ -14,7 +14,12 @@ pub(super) fn section(drill: &DrillResult) -> Section {
             "All other figures of this page describe the baseline; this section describes what came after.".to_owned()
         }
     };
-    Section::new("Drill", intro)
+    // A sentence, not a row: the reasons of an accepted verdict are long.
+    let baseline = match (drill.faults.is_empty(), drill.why.is_empty()) {
+        (false, false) => format!(" The baseline: {}.", drill.why),
+        _ => String::new(),
+    };
+    Section::new("Drill", intro + &baseline)
         .tables([figures(drill), faults(drill), data(drill)])
         .charts([rates(drill), latency(drill)])
 }
@@ -134,7 +139,6 @@ fn figures(drill: &DrillResult) -> Table {
     let times =
         |ratio: Option<f64>| ratio.map_or_else(|| "–".to_owned(), |r| format!("{r:.2} times"));
     let mut rows = vec![
-        row("baseline", drill.why.clone()),
         row(
             "throughput of the baseline",
             format!("{} ops/s", units::rate(drill.ops_per_s)),

@@ -17,7 +17,7 @@ use crate::sh::{Result, ensure, need_programs, root};
 const SEEDS: u32 = 20;
 const BESIDE: usize = 4;
 /// Stages of a drill that is repeated often.
-const STAGES: &str = "warm = \"2s\"\nsteady = \"12s\"\nrecover = \"8s\"\nhold = \"3s\"";
+const STAGES: &str = "warm = \"2s\"\nsteady = \"15s\"\nrecover = \"8s\"\nhold = \"3s\"";
 const LOGGED: &str = "--op-log=csv.zst";
 
 /// Does a drill with each seed, and counts those whose figures `holds` accepts.

@@ -207,7 +207,10 @@ impl Prober {
     /// Writes the objects and begins to read them.
     pub(super) fn start(place: &Place) -> Result<Self> {
         let (status, body) = place.ask("PUT", &format!("/{BUCKET}"), &[], "")?;
-        ensure(status == 200, || format!("PUT /{BUCKET}: {status} {body}"))?;
+        // A second try finds the bucket of the first.
+        ensure(status == 200 || status == 409, || {
+            format!("PUT /{BUCKET}: {status} {body}")
+        })?;
         for i in 0..OBJECTS {
             let (status, body) = place.ask("PUT", &format!("/{BUCKET}/{i}"), &[], "probe")?;
             ensure(status == 200, || {
@@ -251,23 +254,32 @@ impl Prober {
     }
 }
 
-/// The outage in `probes` around `mended_s`: from the end of the last good GET before it to the end of the first good one
-/// after which none fails or is slow. `None` if nothing was amiss between `broken_s` and the end.
-pub(super) fn outage(probes: &[Probe], broken_s: f64) -> Option<(f64, f64)> {
+/// The outage in `probes` that begins after `broken_s` and lasts until after `mended_s`: from the end of the last good GET
+/// before it to the end of the first good one with which `hold_s` begin in which none fails or is slow. `None` if nothing was
+/// amiss, or it did not end.
+pub(super) fn outage(
+    probes: &[Probe],
+    broken_s: f64,
+    mended_s: f64,
+    hold_s: f64,
+) -> Option<(f64, f64)> {
     let amiss = |probe: &Probe| !probe.ok || probe.end_s - probe.start_s > SLOW_S;
     let first = probes
         .iter()
         .position(|probe| probe.end_s >= broken_s && amiss(probe))?;
-    let last = probes.iter().rposition(amiss)?;
     let from = first
         .checked_sub(1)
         .map_or(probes[first].start_s, |before| probes[before].end_s);
     // A GET that was slow and succeeded shows by its end that the server is back.
-    let back = match probes[last].ok {
-        true => probes[last].end_s,
-        false => probes.get(last + 1)?.end_s,
+    let well = |i: usize| {
+        let end_s = probes[i].end_s;
+        let held = probes[i + 1..]
+            .iter()
+            .take_while(|probe| probe.start_s < end_s + hold_s);
+        probes[i].ok && end_s >= mended_s && !held.into_iter().any(amiss)
     };
-    Some((from, back))
+    let back = (first..probes.len()).find(|i| well(*i))?;
+    Some((from, probes[back].end_s))
 }
 
 fn now_s() -> Result<f64> {
@@ -335,11 +347,13 @@ mod tests {
             (5.0, 5.1, true),
             (6.0, 6.1, true),
         ];
-        assert_eq!(outage(&probes(&all), 1.5), Some((1.1, 5.1)));
+        assert_eq!(outage(&probes(&all), 1.5, 2.5, 3.0), Some((1.1, 5.1)));
+        // For a second only, it was over before.
+        assert_eq!(outage(&probes(&all), 1.5, 2.5, 0.5), Some((1.1, 3.1)));
         // A server that was paused answers late.
         let paused = [(1.0, 1.1, true), (1.2, 7.0, true), (7.1, 7.2, true)];
-        assert_eq!(outage(&probes(&paused), 1.5), Some((1.1, 7.0)));
-        assert_eq!(outage(&probes(&all[4..]), 4.5), None);
+        assert_eq!(outage(&probes(&paused), 1.5, 6.5, 3.0), Some((1.1, 7.0)));
+        assert_eq!(outage(&probes(&all[4..]), 4.5, 5.0, 3.0), None);
     }
 
     #[test]

@@ -14,7 +14,8 @@ use crate::program::{Serve, items, whole};
 use crate::server::Server;
 use crate::sh::{Result, cmd, ensure, need_programs, run};
 
-const STAGES: &str = "warm = \"2s\"\nsteady = \"12s\"\nrecover = \"20s\"\nhold = \"3s\"";
+const STAGES: &str = "warm = \"2s\"\nsteady = \"15s\"\nrecover = \"20s\"\nhold = \"3s\"";
+const HOLD_S: f64 = 3.0;
 /// Largest difference between the prober's recovery time and the drill's, seconds.
 const APART_S: f64 = 1.0;
 /// Bucket of the drill.
@@ -102,7 +103,7 @@ fn watched(server: &Server, breaks: &str, mends: &str) -> Result {
                 .map_err(|e| format!("{file}: {e}"))
         };
         let (broken, mended) = (at(&broken)?, at(&mended)?);
-        let Some((from, back)) = outage(&probes, broken) else {
+        let Some((from, back)) = outage(&probes, broken, mended, HOLD_S) else {
             return Err("the prober noticed nothing".to_owned());
         };
         let theirs = (back - mended).max(0.0);
