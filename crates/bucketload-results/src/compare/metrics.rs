@@ -1,6 +1,7 @@
 //! The quantities of a comparison, one value per run.
 
 use bucketload_core::capacity::Statistic;
+use bucketload_core::plan::KvSpan;
 use bucketload_core::stats::decide::Better;
 use bucketload_core::stats::quantile::Print;
 use bucketload_core::verdict::Word;
@@ -8,7 +9,7 @@ use bucketload_core::verdict::Word;
 use super::{Effect, Quantity, Run, Sample, Unit};
 use crate::drill::{DrillResult, Times};
 use crate::result::metric::{Figures, Metric};
-use crate::result::{Latency, PhaseResult};
+use crate::result::{KvDuration, Latency, PhaseResult};
 
 /// The metrics of a whole phase that are compared, with their names in comparisons: those of which more is better, then
 /// the others.
@@ -208,5 +209,37 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
             unit => (unit, value),
         };
         add(name, unit, Better::Lower, false, gate, value);
+    }
+    let Some(cache) = &phase.kvcache else { return };
+    if let Some(figures) = &cache.mlperf {
+        let tokens = figures.aggregated_storage_throughput_tokens_per_sec;
+        let name = "tokens through the store";
+        add(name, Unit::PerS, Better::Higher, false, true, tokens);
+    }
+    for (name, share) in [
+        ("block hit ratio", cache.block_hit_ratio),
+        ("token hit ratio", cache.token_hit_ratio),
+    ] {
+        add(name, Unit::Share, Better::Higher, false, true, share);
+    }
+    let durations = cache.durations.iter().filter(|d| latencies && d.time.n > 0);
+    for KvDuration { name, time } in durations {
+        // A cache that makes the first token earlier by more is better.
+        let better = match name.as_str() {
+            KvSpan::EARLIER => Better::Higher,
+            _ => Better::Lower,
+        };
+        add(
+            &format!("{name} mean"),
+            Unit::Ns,
+            better,
+            false,
+            true,
+            time.mean_ns,
+        );
+        for p in time.percentiles.iter().filter(|p| p.print != Print::Omit) {
+            let name = format!("{name} {}", Statistic::Quantile(p.q).name());
+            add(&name, Unit::Ns, better, false, true, p.value_ns as f64);
+        }
     }
 }
