@@ -5,7 +5,8 @@
 //!                       head, get, index      (load time)              (a pause)           └ evict the oldest
 //! ```
 //!
-//! The requests are not in the plan: they come from a [`crate::trace::TraceSource`], one record per block.
+//! The requests are not in the plan: they come from a [`crate::trace::TraceSource`], one record per block. Or they come
+//! from users ([`crate::generate::users`]), whose cache has one entry per request (section 5).
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +15,10 @@ use crate::generate::rng::mix64;
 use crate::op::OpClass;
 use crate::plan::{Model, Plan, is_default};
 
-/// Requests of a trace, and the cache that serves them.
+/// Requests of a trace or of users, and the cache that serves them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KvcachePlan {
-    /// Identity of the trace: a hash over its records and over what selects them.
+    /// Identity of the trace: a hash over its records and over what selects them; empty for users.
     pub trace: String,
     /// Divisor of recorded times; 0 = the next request begins when the one before it has written everything.
     pub speed: f64,
@@ -54,6 +55,78 @@ pub struct KvcachePlan {
     pub classes: Vec<KvClass>,
     /// Maximum number of operations in flight; reaching it marks the run semi-open.
     pub max_in_flight: u32,
+    /// The users, in place of a trace. Then a block is a token, an entry consists of as many as the prompt has, and the
+    /// cache is found by an index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<KvUsers>,
+}
+
+/// Users that converse with a language model: each waits for the answer, thinks, and asks again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KvUsers {
+    /// Number of clients: servers of the model, each with its own users, memory and limit on writes.
+    pub clients: u32,
+    /// Users of each client.
+    pub users: u32,
+    /// Most requests of a client that write their entry at a time; 0 = no limit.
+    pub allocations: u32,
+    /// Memory of each client that holds the newest entries, bytes; 0 = none.
+    pub tier_bytes: u64,
+    /// Time to generate a token of the answer, nanoseconds.
+    pub generation_ns_per_token: u64,
+    /// Kinds of users, equally frequent.
+    pub kinds: Vec<KvKind>,
+}
+
+/// A kind of user. Each user draws its own values from these ranges, least to most.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KvKind {
+    /// Name.
+    pub name: String,
+    /// Longest prompt, tokens.
+    pub context: [u64; 2],
+    /// Longest answer, tokens.
+    pub output: [u64; 2],
+    /// Mean pause before a request, nanoseconds.
+    pub think_ns: [u64; 2],
+}
+
+impl KvUsers {
+    /// The users of MLPerf Storage (docs/spec/ai-kvcache.md section 5), without memory and limits.
+    #[must_use]
+    pub fn mlperf(clients: u32, users: u32) -> Self {
+        let kind = |name: &str, context, output, think_ms: [u64; 2]| KvKind {
+            name: name.to_owned(),
+            context,
+            output,
+            think_ns: think_ms.map(|ms| ms * 1_000_000),
+        };
+        Self {
+            clients,
+            users,
+            allocations: 0,
+            tier_bytes: 0,
+            generation_ns_per_token: 0,
+            kinds: vec![
+                kind("chatbot", [512, 4096], [50, 200], [100, 500]),
+                kind("coding", [4096, 25_000], [100, 500], [200, 1000]),
+                kind("document", [4096, 16_384], [200, 800], [300, 1500]),
+            ],
+        }
+    }
+
+    /// Users of all clients.
+    #[must_use]
+    pub const fn all(&self) -> u64 {
+        self.clients as u64 * self.users as u64
+    }
+
+    /// Tokens of the longest prompt.
+    #[must_use]
+    pub fn most_tokens(&self) -> u64 {
+        let most = self.kinds.iter().map(|kind| kind.context[1]).max();
+        most.unwrap_or(0)
+    }
 }
 
 /// How the blocks of a request are found.
@@ -82,6 +155,23 @@ pub struct KvClass {
     pub targets_ns: [u64; 4],
 }
 
+impl KvClass {
+    /// The classes of MLPerf Storage (docs/spec/ai-kvcache.md section 2).
+    #[must_use]
+    pub fn mlperf() -> Vec<Self> {
+        let class = |name: &str, share, ms: [u64; 4]| Self {
+            name: name.to_owned(),
+            share,
+            targets_ns: ms.map(|ms| ms * 1_000_000),
+        };
+        vec![
+            class("interactive", 0.15, [50, 100, 150, 200]),
+            class("responsive", 0.35, [100, 200, 350, 500]),
+            class("batch", 0.5, [1000, 5000, 7500, 10_000]),
+        ]
+    }
+}
+
 /// The percentiles of [`KvClass::targets_ns`].
 pub const KV_QUANTILES: [f64; 4] = [0.95, 0.99, 0.999, 0.9999];
 
@@ -99,18 +189,29 @@ pub enum KvSpan {
     Saved,
     /// Writes due to the last one ended.
     WriteBehind,
+    /// Of users: entry ready to be written to written, with the wait for other writes of the client.
+    Prefill,
+    /// Of users: first read of the own entry sent to the last received.
+    Decode,
+    /// Of users: the request to the last byte that it needs, without the time to generate the answer.
+    Request,
 }
 
 impl KvSpan {
+    /// The name of [`KvSpan::Saved`], the only one of which more is better.
+    pub const EARLIER: &'static str = "first token earlier by";
     /// The span of class number 0.
     pub const CLASSES: u16 = 16;
     /// Every span that is not a class, with its name in reports.
-    pub const NAMES: [(Self, &'static str); 5] = [
+    pub const NAMES: [(Self, &'static str); 8] = [
         (Self::Load, "load"),
         (Self::Ready, "arrival to loaded"),
         (Self::Added, "first token later by"),
-        (Self::Saved, "first token earlier by"),
+        (Self::Saved, Self::EARLIER),
         (Self::WriteBehind, "write-behind"),
+        (Self::Prefill, "prefill"),
+        (Self::Decode, "decode"),
+        (Self::Request, "request"),
     ];
 }
 
@@ -148,8 +249,14 @@ impl KvcachePlan {
     /// Index of the class of request number `number`; `None` without classes.
     #[must_use]
     pub fn class_of(&self, number: u64) -> Option<usize> {
+        self.class_at((mix64(number) >> 11) as f64 / (1u64 << 53) as f64)
+    }
+
+    /// Index of the class at `place` of all shares, from 0 to 1; `None` without classes.
+    #[must_use]
+    pub fn class_at(&self, place: f64) -> Option<usize> {
         let total: f64 = self.classes.iter().map(|class| class.share).sum();
-        let mut rest = (mix64(number) >> 11) as f64 / (1u64 << 53) as f64 * total;
+        let mut rest = place * total;
         let found = self.classes.iter().position(|class| {
             rest -= class.share;
             rest < 0.0
@@ -168,7 +275,7 @@ impl Model for KvcachePlan {
     }
 
     fn ends_by_itself(&self) -> bool {
-        true
+        self.users.is_none()
     }
 
     fn has_indexed_names(&self) -> bool {
@@ -186,6 +293,17 @@ impl Model for KvcachePlan {
         put(self.speed.to_bits());
         for value in [self.block_tokens, self.block_bytes, self.parts()] {
             put(value);
+        }
+        if let Some(users) = &self.users {
+            put(users.all());
+            put(users.tier_bytes);
+            put(u64::from(users.allocations));
+            put(users.generation_ns_per_token);
+            for kind in &users.kinds {
+                for range in [kind.context, kind.output, kind.think_ns] {
+                    range.into_iter().for_each(&mut *put);
+                }
+            }
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 pub use self::buckets::{BucketService, BucketsPlan, NameCase};
 pub use self::closed::GapLaw;
 pub use self::jobs::{JobStart, StageKind, StagePace, StagePlan};
-pub use self::kvcache::{KV_QUANTILES, KvClass, KvLookup, KvSpan};
+pub use self::kvcache::{KV_QUANTILES, KvClass, KvKind, KvLookup, KvSpan, KvUsers};
 pub use self::list::*;
 pub use self::model::Model;
 pub use self::open::ArrivalLaw;

@@ -208,8 +208,12 @@ impl Source {
                 Some(Feed::Trace(Box::new(Trace::new(&recorded.plan, queue))))
             }
             Ops::Kvcache(shared) => {
-                let queue = shared.queues.get(index as usize)?.clone()?;
-                Some(Feed::Kvcache(Box::new(Kvcache::new(work, shared, queue))))
+                let queue = match &shared.users {
+                    Some(_) => Arc::default(),
+                    None => shared.queues.get(index as usize)?.clone()?,
+                };
+                let cache = Kvcache::new(work, shared, queue, (index, of));
+                Some(Feed::Kvcache(Box::new(cache)))
             }
         }
     }
@@ -233,10 +237,15 @@ impl Source {
     pub(crate) fn replay(&self) -> Option<(&ReplayPlan, &[Option<Arc<Queue>>])> {
         match &self.ops {
             Ops::Recorded(recorded) => Some((&recorded.plan, &recorded.queues)),
-            Ops::Kvcache(shared) => Some((&shared.replay, &shared.queues)),
-            Ops::Mix(_) | Ops::Jobs(..) | Ops::Named(_) | Ops::Ranks(_) | Ops::Checkpoint(_) => {
-                None
+            Ops::Kvcache(shared) if shared.users.is_none() => {
+                Some((&shared.replay, &shared.queues))
             }
+            Ops::Kvcache(_)
+            | Ops::Mix(_)
+            | Ops::Jobs(..)
+            | Ops::Named(_)
+            | Ops::Ranks(_)
+            | Ops::Checkpoint(_) => None,
         }
     }
 

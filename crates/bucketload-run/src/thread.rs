@@ -271,6 +271,27 @@ impl Starting<'_> {
         self.feed(work, &part, sessions(&part))
     }
 
+    /// As [`Starting::fed`], for `units` that cannot be divided further, each with at most `cap` operations in flight.
+    pub(crate) fn fed_in_units(
+        &mut self,
+        work: u16,
+        units: u32,
+        cap: u32,
+        sessions: usize,
+    ) -> io::Result<()> {
+        self.punctual = true;
+        let (shard, shared) = (self.shard, &*self.shard.shared);
+        let share = (shared.share.index, shared.share.of);
+        let Some(part) = Partition::of(units, share, (shard.thread, shared.threads)) else {
+            return Ok(());
+        };
+        let part = Partition {
+            cap: part.cap * cap as usize,
+            ..part
+        };
+        self.feed(work, &part, sessions.min(part.cap))
+    }
+
     /// As [`Starting::fed`], with all operations on the first thread.
     pub(crate) fn fed_alone(&mut self, work: u16, cap: u32, sessions: usize) -> io::Result<()> {
         self.punctual = true;

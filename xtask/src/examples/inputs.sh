@@ -98,3 +98,4 @@ for i in $(seq 0 9); do
     echo "{\"timestamp\": $((i * 20)), \"input_length\": 10, \"output_length\": 3, \"hash_ids\": [$((i / 2))]}"
 done >conversation_trace.jsonl
 cp conversation_trace.jsonl t.jsonl
+bucketload kvcache --preset mlperf-1 --users 2 --bytes-per-token 64 --show >mlperf-1.toml

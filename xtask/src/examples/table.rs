@@ -217,6 +217,11 @@ pub(super) const RULES: &[Rule] = &[
         Never("prepares 160 GB; its tests read scaled records"),
     ),
     (
+        "commands/bucketload-kvcache.md",
+        "--preset mlperf-1 --clients",
+        Never("five minutes at full size; its tests ask for small entries"),
+    ),
+    (
         "",
         "drill --mend",
         Never("needs the directory of a run, which is named after its start time"),

@@ -14,6 +14,8 @@ Examples:
   bucketload capacity get --size 4KiB --slo 'get.p99.9<20ms' --start-rate 500/s --quick
   bucketload capacity unet3d.toml --slo 'au>=90%' --over accelerators --target s3://bench --endpoint-url http://host:9000
       The most accelerators that the store keeps busy; `train --show` prints such a file
+  bucketload capacity mlperf-1.toml --slo 'get.p95<200ms' --over users --target s3://bench --endpoint-url http://host:9000
+      The most users of a language model whose reads are fast enough; `kvcache --preset mlperf-1 --show` prints such a file
 
 An objective is [CLASS.][ttfb.]pNN, mean or max < DURATION; [CLASS.]errors < SHARE; or
 [CLASS.]throughput > RATE or SIZE/s. The metrics of studies are accepted by their names too: bandwidth,
@@ -58,7 +60,9 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "OBJECTIVE,...")]
     pub(crate) slo: String,
 
-    /// Search for the largest number of accelerators of a workload that trains, instead of a rate
+    /// Search for the largest number of accelerators or users, instead of a rate
+    ///
+    /// Users are those of each client of a workload with the cache of a language model. For accelerators:
     ///
     /// Each trial goes through the training; with --trial-duration or --quick, through as much of it as the time
     /// allows. The data set bounds the number: each accelerator needs three steps.
@@ -91,6 +95,8 @@ pub(crate) struct SearchArgs {
 pub(crate) enum Over {
     /// Accelerators of a workload that trains
     Accelerators,
+    /// Users of each client of a workload with the cache of a language model
+    Users,
 }
 
 /// Output of commands that measure several runs.

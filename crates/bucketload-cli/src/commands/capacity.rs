@@ -5,7 +5,7 @@ use bucketload_core::capacity::{
     trial_seconds,
 };
 use bucketload_core::op::OpClass;
-use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::plan::{PhaseKind, Plan, WorkPlan};
 use bucketload_core::units;
 use bucketload_results::capacity::{
     CapacityResult, CapacityStudy, Header, Record, SCHEMA, page, text,
@@ -33,6 +33,8 @@ const WARM_UP: f64 = 1.25;
 const QUICK: (f64, f64) = (10.0, 20.0);
 /// Fewest steps of an epoch: one is left out, and the others give a mean.
 const LEAST_STEPS: f64 = 3.0;
+/// Most connections of all users together, as the workload language allows.
+const MOST_CONNECTIONS: u64 = 100_000;
 /// A reference trial: least seconds, and operations that its median is computed from.
 const REFERENCE: (f64, f64) = (10.0, 500.0);
 const QUICK_REFERENCE: (f64, f64) = (2.0, 200.0);
@@ -121,7 +123,9 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
     let settings = match args.search.over {
         None => settings(&args.search, resolved.plan.seed)?,
         Some(Over::Accelerators) => over_accelerators(&args.search, &resolved.plan)?,
+        Some(Over::Users) => over_users(&args.search, &resolved.plan)?,
     };
+    refuse_rates(&args.search, &resolved.plan)?;
     let varied = varied(&resolved.plan);
     let trial_s = trial_length(&args.search)?;
     let flags = flags_of(&args.target, file.spec().target.as_ref())?;
@@ -140,6 +144,10 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
         trial_s,
         quick: args.search.quick,
         command_line: experiment::command_line(),
+        unit: match args.search.over {
+            Some(Over::Users) => "users".to_owned(),
+            Some(Over::Accelerators) | None => String::new(),
+        },
     };
     let mut campaign = session.campaign(
         &session.dir,
@@ -261,26 +269,40 @@ fn overrides(rate: f64, seconds: f64) -> Vec<Override> {
     ]
 }
 
-/// The path of the number of accelerators in the workload; empty if it does not train.
+/// Refuses a search for a rate of users, who ask when they have thought.
+fn refuse_rates(args: &SearchArgs, plan: &Plan) -> Result<(), Failure> {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    match args.over.is_none() && works.any(|work| work.model.kvcache().is_some()) {
+        true => Err(Failure::usage(
+            "the users of a cache have no rate to search for; add --over users",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The path of the number of accelerators or users in the workload; empty if it has neither.
 fn varied(plan: &Plan) -> String {
     let works = plan
         .phases
         .iter()
         .flat_map(|phase| phase.works.iter().map(move |work| (phase, work)));
-    let mut trains = works.filter(|(_, work)| work.model.train().is_some());
-    trains.next().map_or_else(String::new, |(phase, work)| {
-        // A phase with a single work has its fields directly, and the work has the phase's name.
-        match phase.name == work.name {
-            true => format!("phases.{}.train.accelerators", phase.name),
-            false => format!(
-                "phases.{}.works.{}.train.accelerators",
-                phase.name, work.name
-            ),
-        }
-    })
+    let field = |work: &WorkPlan| {
+        let train = work.model.train().map(|_| "train.accelerators");
+        train.or_else(|| work.model.kvcache().map(|_| "kvcache.users"))
+    };
+    let mut found = works.filter_map(|(phase, work)| Some((phase, work, field(work)?)));
+    found
+        .next()
+        .map_or_else(String::new, |(phase, work, field)| {
+            // A phase with a single work has its fields directly, and the work has the phase's name.
+            match phase.name == work.name {
+                true => format!("phases.{}.{field}", phase.name),
+                false => format!("phases.{}.works.{}.{field}", phase.name, work.name),
+            }
+        })
 }
 
-/// The settings of a trial with `number` accelerators, for so many seconds at most.
+/// The settings of a trial with `number` accelerators or users, for so many seconds at most.
 fn load(varied: &str, number: f64, seconds: Option<f64>) -> Vec<Override> {
     let field = Field::Path(varied.to_owned());
     let mut all = vec![Override::new(field, &format!("{number:.0}"))];
@@ -307,8 +329,28 @@ fn over_accelerators(args: &SearchArgs, plan: &Plan) -> Result<Settings, Failure
             train.objects
         )));
     }
+    Ok(whole(args, plan, most))
+}
+
+/// The search for the largest number of users.
+fn over_users(args: &SearchArgs, plan: &Plan) -> Result<Settings, Failure> {
+    let mut works = plan.phases.iter().flat_map(|phase| &phase.works);
+    let cache = works.find_map(|work| work.model.kvcache());
+    let Some((cache, users)) = cache.and_then(|cache| Some((cache, cache.users.as_ref()?))) else {
+        return Err(Failure::usage(
+            "--over users: the workload has none; use one with the cache of a language model, such as \
+             `kvcache --preset mlperf-1 --show` prints",
+        ));
+    };
+    let each = u64::from(cache.max_in_flight) / users.all().max(1);
+    let most = MOST_CONNECTIONS / each.max(1) / u64::from(users.clients.max(1));
+    Ok(whole(args, plan, most as f64))
+}
+
+/// A search for a whole number up to `most`.
+fn whole(args: &SearchArgs, plan: &Plan, most: f64) -> Settings {
     let confirm = if args.quick { CONFIRM.1 } else { CONFIRM.0 };
-    Ok(Settings {
+    Settings {
         start_rate: 1.0,
         max_rate: Some(most),
         precision: PRECISION,
@@ -318,7 +360,7 @@ fn over_accelerators(args: &SearchArgs, plan: &Plan) -> Result<Settings, Failure
         seed: plan.seed,
         stop_at_client: true,
         whole: true,
-    })
+    }
 }
 
 fn search(

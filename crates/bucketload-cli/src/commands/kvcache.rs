@@ -1,4 +1,5 @@
-//! `bucketload kvcache`: from a trace of inference requests to a [`Job`](crate::job::Job).
+//! `bucketload kvcache`: from a trace of inference requests to a [`Job`](crate::job::Job), or from users to a workload
+//! that `run` carries out.
 
 use bucketload_core::plan::{KvcachePlan, Plan};
 use bucketload_core::units;
@@ -8,17 +9,23 @@ use bucketload_trace::{
     block_statistics, prepare,
 };
 use bucketload_workload::resolve::EMBEDDED_MEMORY_BUDGET;
+use bucketload_workload::spec::WorkloadFile;
 use tempfile::TempDir;
 
 use crate::cli::GlobalArgs;
-use crate::cli::kvcache::{KvTraceArgs, KvcacheArgs};
+use crate::cli::cosbench::CosbenchArgs;
+use crate::cli::kvcache::{KvTraceArgs, KvcacheArgs, Preset};
+use crate::cli::run::{DataArgs, RunArgs};
+use crate::cli::workload::WorkloadArgs;
+use crate::commands::docs::print;
 use crate::commands::gates;
 use crate::commands::replay::{dry_run, job, short_hash};
 use crate::commands::report::{print_result, text_options};
+use crate::commands::run;
 use crate::commands::trace::{bytes_text, facts, failure, identity, name_of};
 use crate::connection::{Connection, target_of};
 use crate::exit::{Exit, Failure, OrFail};
-use crate::kvcache::{CacheOptions, Models, plan};
+use crate::kvcache::{CacheOptions, MODEL, Models, is_of_users, plan, workload};
 use crate::signals;
 use crate::target::Target;
 
@@ -29,9 +36,25 @@ pub(crate) fn execute(
     color: bool,
 ) -> Result<Exit, Failure> {
     args.output.check()?;
-    let target = target_of(&args.target, None)?;
     let models = Models::load(args.cache.models.as_deref()).or_usage()?;
-    models.get(&args.cache.model).or_usage()?;
+    if let Some(preset) = args.cache.preset.filter(|_| args.trace.files.is_empty()) {
+        return of_users(args, preset, &models, global, color);
+    }
+    if is_of_users(args.cache.preset) {
+        return Err(Failure::usage(
+            "--preset mlperf-1, mlperf-2 and mlperf-3: their users ask in place of a trace; leave out --trace",
+        ));
+    }
+    if args.agents.is_distributed() {
+        return Err(Failure::usage(
+            "one index decides what the requests of a trace do, so they cannot be divided over agents; leave out --agents and \
+             --launch, or let users ask (--preset mlperf-1), whose clients are independent",
+        ));
+    }
+    let target = target_of(&args.target, None)?;
+    models
+        .get(args.cache.model.as_deref().unwrap_or(MODEL))
+        .or_usage()?;
     let (trace, _temp) = prepared(&args.trace, global.quiet)?;
     let blocks = block_statistics(&trace).map_err(failure)?;
     let options = CacheOptions {
@@ -72,6 +95,52 @@ pub(crate) fn execute(
     Ok(exit)
 }
 
+/// Lets users ask, or prints their workload.
+fn of_users(
+    args: &KvcacheArgs,
+    preset: Preset,
+    models: &Models,
+    global: &GlobalArgs,
+    color: bool,
+) -> Result<Exit, Failure> {
+    let (name, text) = workload(preset, &args.cache, &args.users, models).or_usage()?;
+    if args.users.show {
+        return print(text.as_bytes());
+    }
+    let file = WorkloadFile::parse(&format!("{name}.toml"), &text).or_aborted()?;
+    let run = as_run(args, name);
+    let loaded = || run::load_file(&run, file);
+    run::execute_loaded(&run, global, color, loaded, |_| Ok(()))
+}
+
+/// The flags of the run that carries it out.
+fn as_run(args: &KvcacheArgs, workload: String) -> RunArgs {
+    let cache = &args.cache;
+    RunArgs {
+        workload,
+        target: args.target.clone(),
+        workload_args: WorkloadArgs {
+            seed: cache.seed.map(|seed| seed.to_string()),
+            verify: cache.verify,
+            keep: cache.keep,
+            timeout: cache.timeout.map(units::format_duration),
+            set: args.users.set.clone(),
+            ..WorkloadArgs::default()
+        },
+        data: DataArgs::default(),
+        load: args.load.clone(),
+        gates: args.gates.clone(),
+        until_precise: None,
+        no_calibration_cache: false,
+        cosbench: CosbenchArgs::default(),
+        agents: args.agents.clone(),
+        output: args.output.clone(),
+        exit_with_stdin: false,
+        confined: false,
+        allow_root: Vec::new(),
+    }
+}
+
 /// Imports the files.
 fn prepared(args: &KvTraceArgs, quiet: bool) -> Result<(CanonicalTrace, TempDir), Failure> {
     let place = args.temp.clone().unwrap_or_else(std::env::temp_dir);
@@ -100,8 +169,10 @@ fn prepared(args: &KvTraceArgs, quiet: bool) -> Result<(CanonicalTrace, TempDir)
         let malformed = text.contains("malformed");
         let hint = match malformed {
             true => {
-                "; kvcache needs a Mooncake trace, JSON lines with timestamp, input_length, output_length and hash_ids \
-                 (`bucketload replay` and `model` read other traces)"
+                "; kvcache needs a Mooncake trace, JSON lines with timestamp, input_length, output_length and hash_ids. \
+                 Other traces of language models (Azure, BurstGPT) do not say which prompts begin alike, so nothing in them \
+                 could hit: let users ask in their place (--preset mlperf-1). `bucketload replay` and `model` read other \
+                 traces"
             }
             false => "",
         };

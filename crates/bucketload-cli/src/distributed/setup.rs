@@ -173,6 +173,7 @@ fn load(command_line: &[String]) -> Result<LoadArgs, Failure> {
         Ok(Command::MdWorkbench(args)) => Ok(args.load),
         Ok(Command::Checkpoint(args)) => Ok(args.load),
         Ok(Command::Train(args)) => Ok(args.load),
+        Ok(Command::Kvcache(args)) => Ok(args.load),
         _ => Err(Failure::usage(
             "the coordinator's command does not support agents",
         )),

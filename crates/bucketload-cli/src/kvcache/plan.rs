@@ -11,6 +11,10 @@ use bucketload_trace::{BlockStatistics, MOONCAKE_BLOCK_TOKENS};
 use super::{ModelShape, Models};
 use crate::cli::kvcache::{CacheArgs, Preset};
 
+/// The model that no flag names.
+pub(crate) const MODEL: &str = "llama3.1-8b";
+/// Time limit of one operation.
+const TIMEOUT_NS: u64 = 30_000_000_000;
 /// Most bytes of an object that S3 takes in one request.
 const MOST_BYTES: u64 = 5 << 30;
 /// Objects of a request that removes evicted blocks.
@@ -32,7 +36,7 @@ pub(crate) struct CacheOptions<'a> {
 /// # Errors
 /// An option that cannot be carried out, with a remedy.
 pub(crate) fn plan(args: &CacheArgs, options: CacheOptions<'_>) -> Result<Plan, String> {
-    let model = options.models.get(&args.model)?;
+    let model = options.models.get(args.model.as_deref().unwrap_or(MODEL))?;
     let cache = cache(args, model, &options)?;
     let object = cache.part_bytes(cache.block_bytes, 0);
     if object > MOST_BYTES {
@@ -42,9 +46,10 @@ pub(crate) fn plan(args: &CacheArgs, options: CacheOptions<'_>) -> Result<Plan, 
         ));
     }
     let mix = mix(&cache, &options.blocks);
+    let timeout_ns = args.timeout.unwrap_or(TIMEOUT_NS);
     let limits = Limits {
         duration_ns: args.duration.unwrap_or(0),
-        drain_ns: args.timeout,
+        drain_ns: timeout_ns,
         ..Limits::default()
     };
     let works = vec![WorkPlan {
@@ -64,12 +69,12 @@ pub(crate) fn plan(args: &CacheArgs, options: CacheOptions<'_>) -> Result<Plan, 
         workload: options.name,
         profile: String::new(),
         compat: String::new(),
-        seed: args.seed,
+        seed: args.seed.unwrap_or(1),
         scale: 1.0,
         size_scale: 1.0,
         payload: PayloadKind::Random,
         verify: args.verify,
-        timeout_ns: args.timeout,
+        timeout_ns,
         retry: RetryPlan::NONE,
         not_found_is_failure: true,
         keysets: vec![KeysetPlan {
@@ -114,7 +119,8 @@ fn cache(
         .block_bytes
         .unwrap_or_else(|| per_token.saturating_mul(block_tokens));
     let layers = if args.layerwise { model.layers } else { 1 };
-    let parts = u64::from(args.tp) * u64::from(layers);
+    let ranks = args.tp.unwrap_or(1);
+    let parts = u64::from(ranks) * u64::from(layers);
     if block_bytes < parts {
         return Err(format!(
             "a block of {block_bytes} bytes cannot be stored in {parts} objects; use --block-bytes or --bytes-per-token \
@@ -128,7 +134,7 @@ fn cache(
         trace_block_tokens,
         block_tokens,
         block_bytes,
-        ranks: args.tp,
+        ranks,
         layers,
         partial_last: args.partial_last.unwrap_or(!lmcache),
         lookup: args.lookup.unwrap_or(match lmcache {
@@ -142,6 +148,7 @@ fn cache(
         if_absent: args.if_absent,
         classes: options.models.classes()?,
         max_in_flight: args.max_in_flight,
+        users: None,
     })
 }
 

@@ -12,6 +12,7 @@
 //!       ├─ ranks::RankGen ── (rank, step, entry) ──────────────────────────> Op, paths
 //!       ├─ checkpoint::CheckpointGen ── (rank, turn) ──────────────────────> Op, names of a checkpoint
 //!       ├─ train::TrainGen ── (epoch, accelerator, reader) ────────────────> objects and ranges
+//!       ├─ users::UserGen ── (user, request) ──────────────────────────────> prompts and pauses of users
 //!       ├─ jobs::JobGen ── (job, stage, position) ─────────────────────> Op
 //!       ├─ names::KeyNames ───────────────────────────────────────────> key text
 //!       └─ think::ThinkTime (worker, iteration) ──────────────────────> pause
@@ -42,6 +43,7 @@ pub mod rng;
 pub mod sizes;
 pub mod think;
 pub mod train;
+pub mod users;
 
 /// An invalid parameter of a law or mix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

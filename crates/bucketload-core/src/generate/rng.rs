@@ -101,6 +101,10 @@ pub enum Purpose {
     StageLength = 14,
     /// Gaps between the operations of a stage. Index: operation.
     StageGap = 15,
+    /// What a user of a language model keeps. Index: user.
+    Profile = 16,
+    /// A request of a user. Index: user; draw: request.
+    Turn = 17,
 }
 
 /// A stream of random numbers: a purpose within a phase and a work (or, for decisions about the whole plan,

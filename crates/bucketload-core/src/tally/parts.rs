@@ -86,6 +86,9 @@ pub struct KvCounts {
     pub evicted: u64,
     /// Objects removed in consequence.
     pub removed: u64,
+    /// Reads of an entry that the memory of a client answered, so that the store got none.
+    #[serde(default, skip_serializing_if = "crate::plan::is_default")]
+    pub absorbed: u64,
     /// Most objects due to be written and not written, at any time.
     pub most_pending: u64,
     /// Most bytes that the cache held.
@@ -95,7 +98,7 @@ pub struct KvCounts {
 impl KvCounts {
     /// The counts that add up.
     #[must_use]
-    pub const fn sums(&mut self) -> [&mut u64; 17] {
+    pub const fn sums(&mut self) -> [&mut u64; 18] {
         [
             &mut self.requests,
             &mut self.late,
@@ -114,6 +117,7 @@ impl KvCounts {
             &mut self.avoided,
             &mut self.evicted,
             &mut self.removed,
+            &mut self.absorbed,
         ]
     }
 

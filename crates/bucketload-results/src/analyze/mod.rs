@@ -338,7 +338,7 @@ fn phase(
         slowest: anatomy::slowest(slowest),
         jobs: model::jobs(plan, scan, tally, verdict.as_ref(), bins),
         replay: model::replay(plan, scan, tally),
-        kvcache: model::kvcache(plan, scan, tally),
+        kvcache: model::kvcache(plan, scan, tally, part.window.seconds()),
         backlog: open_loop.then(|| accounting::backlog(plan, scan.series.bins(), bins)),
         streams: events
             .streams

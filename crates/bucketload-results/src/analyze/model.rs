@@ -1,16 +1,17 @@
 //! Figures of phases with jobs, replays or the cache of a language model.
 
 use bucketload_core::histogram::Histogram;
-use bucketload_core::plan::{KV_QUANTILES, KvClass, KvSpan, PhasePlan};
-use bucketload_core::tally::Tally;
+use bucketload_core::op::OpClass;
+use bucketload_core::plan::{KV_QUANTILES, KvClass, KvSpan, KvUsers, KvcachePlan, PhasePlan};
+use bucketload_core::tally::{Cell, Tally};
 use bucketload_core::verdict::Verdict;
 
 use super::bins::Counts;
 use super::judge;
 use super::scan::PhaseScan;
 use crate::result::{
-    JobsResult, KvClassResult, KvDuration, KvTarget, KvcacheResult, Latency, ReplayResult,
-    SpanResult,
+    JobsResult, KvClassResult, KvDuration, KvMlperf, KvTarget, KvcacheResult, Latency,
+    ReplayResult, SpanResult,
 };
 
 /// Jobs of a phase; `None` if no work consists of jobs.
@@ -59,8 +60,13 @@ pub(crate) fn replay(plan: &PhasePlan, scan: &PhaseScan, tally: &Tally) -> Optio
     })
 }
 
-/// Figures of the cache of a language model; `None` for other models.
-pub(crate) fn kvcache(plan: &PhasePlan, scan: &PhaseScan, tally: &Tally) -> Option<KvcacheResult> {
+/// Figures of the cache of a language model; `None` for other models. `tally` is that of a window of `window_s` seconds.
+pub(crate) fn kvcache(
+    plan: &PhasePlan,
+    scan: &PhaseScan,
+    tally: &Tally,
+    window_s: f64,
+) -> Option<KvcacheResult> {
     let mut works = plan.works.iter().enumerate();
     let (work, cache) = works.find_map(|(i, work)| Some((i, work.model.kvcache()?)))?;
     let span = |part: u16| {
@@ -89,7 +95,39 @@ pub(crate) fn kvcache(plan: &PhasePlan, scan: &PhaseScan, tally: &Tally) -> Opti
             .enumerate()
             .map(|(i, class)| kept(class, span(KvSpan::CLASSES + i as u16)))
             .collect(),
+        mlperf: cache
+            .users
+            .as_ref()
+            .map(|users| mlperf(cache, users, tally, window_s)),
     })
+}
+
+fn mlperf(cache: &KvcachePlan, users: &KvUsers, tally: &Tally, window_s: f64) -> KvMlperf {
+    const GIB: f64 = 1_073_741_824.0;
+    let cell = |class| tally.cells.iter().find(|cell| cell.class == class);
+    let (read, written) = (cell(OpClass::Get), cell(cache.put_class()));
+    let per_s = |cell: Option<&Cell>| match window_s > 0.0 {
+        true => cell.map_or(0.0, |cell| cell.bytes as f64) / window_s,
+        false => 0.0,
+    };
+    let p95 = |cell: Option<&Cell>| {
+        let times = &cell?.service;
+        (times.count() > 0).then(|| times.quantile_ns(0.95) as f64 / 1e6)
+    };
+    KvMlperf {
+        aggregated_read_bandwidth_gbps: per_s(read) / GIB,
+        aggregated_write_bandwidth_gbps: per_s(written) / GIB,
+        aggregated_storage_throughput_tokens_per_sec: (per_s(read) + per_s(written))
+            / cache.block_bytes as f64,
+        aggregated_device_read_p95_ms: p95(read),
+        aggregated_device_write_p95_ms: p95(written),
+        total_ranks: users.clients,
+        cpu_tier_ranks: if users.tier_bytes > 0 {
+            users.clients
+        } else {
+            0
+        },
+    }
 }
 
 /// How far a class kept its targets. A percentile counts if at least one value is expected beyond it.

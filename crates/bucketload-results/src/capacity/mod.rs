@@ -62,6 +62,9 @@ pub struct Header {
     pub quick: bool,
     /// The command line.
     pub command_line: Vec<String>,
+    /// What whole loads count if it is not accelerators, such as `users`; empty otherwise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
 }
 
 /// A percentile of the response time. Failures are censored at the timeout.
@@ -358,13 +361,22 @@ fn curve<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<LoadPoint> {
 }
 
 impl Header {
-    /// A load in words: a rate, or a number of accelerators.
+    /// What whole loads count.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        match self.unit.as_str() {
+            "" => "accelerators",
+            unit => unit,
+        }
+    }
+
+    /// A load in words: a rate, or a number of accelerators or users.
     #[must_use]
     pub fn load(&self, load: f64) -> String {
         match (self.settings.whole, load) {
             (false, rate) => format!("{}/s", crate::units::rate(rate)),
-            (true, 1.0) => "1 accelerator".to_owned(),
-            (true, number) => format!("{} accelerators", crate::units::number(number)),
+            (true, 1.0) => format!("1 {}", self.unit().trim_end_matches('s')),
+            (true, number) => format!("{} {}", crate::units::number(number), self.unit()),
         }
     }
 }

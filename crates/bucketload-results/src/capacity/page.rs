@@ -77,7 +77,7 @@ fn curve(result: &CapacityResult) -> Vec<Chart> {
     let name = primary.map_or("p99".to_owned(), |o| o.metric());
     let whole = result.header.settings.whole;
     let x = || match whole {
-        true => Axis::log("accelerators", Unit::Number),
+        true => Axis::log(result.header.unit(), Unit::Number),
         false => Axis::log("offered operations/s", Unit::PerS),
     };
     let line = |name: &str, look: usize, y: fn(&LoadPoint) -> f64| Series {
@@ -186,7 +186,7 @@ fn curve(result: &CapacityResult) -> Vec<Chart> {
 
 fn trials(result: &CapacityResult) -> Section {
     let offered = match result.header.settings.whole {
-        true => "accelerators",
+        true => result.header.unit(),
         false => "offered/s",
     };
     let head = ["#", "purpose", offered, "ok/s", "p50", "p99"];

@@ -79,9 +79,13 @@ fn utilisation(result: &CapacityResult) -> String {
 
 /// The table of latency against load.
 fn curve(result: &CapacityResult) -> String {
-    if result.header.settings.whole {
+    if result.header.settings.whole && result.header.unit.is_empty() {
         return utilisation(result);
     }
+    let offered = match result.header.settings.whole {
+        true => result.header.unit(),
+        false => "offered/s",
+    };
     let mut out = "\nLatency against load\n".to_owned();
     let figure = result
         .header
@@ -90,7 +94,7 @@ fn curve(result: &CapacityResult) -> String {
         .map_or("p99".to_owned(), |o| o.metric());
     out += &format!(
         "  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>23}  {}\n",
-        "offered/s", "ok/s", "p50", "p99", figure, "band", "passed"
+        offered, "ok/s", "p50", "p99", figure, "band", "passed"
     );
     for load in &result.curve {
         out += &format!(

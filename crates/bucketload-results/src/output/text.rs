@@ -9,7 +9,7 @@ use super::{detail, headline, lines};
 use crate::kit::{Cell, Style, Table};
 use crate::result::figure::{CLASS, CLIENT, DURATIONS, Figure, Outcome, Unit};
 use crate::result::latency::HEAD as LATENCY;
-use crate::result::{KvTarget, KvcacheResult, Latency, PhaseResult, RunResult};
+use crate::result::{KvMlperf, KvTarget, KvcacheResult, Latency, PhaseResult, RunResult};
 use crate::units;
 
 /// Options of the text.
@@ -370,17 +370,16 @@ fn model(out: &mut String, phase: &PhaseResult) -> std::fmt::Result {
 
 /// Figures of the cache of a language model, besides its durations.
 fn kvcache(out: &mut String, cache: &KvcacheResult) -> std::fmt::Result {
-    let c = &cache.counts;
-    writeln!(
-        out,
-        "  cache: {:.3} % of {} blocks hit, {:.3} % of {} tokens; {} blocks written",
-        100.0 * cache.block_hit_ratio,
-        units::count(c.blocks),
-        100.0 * cache.token_hit_ratio,
-        units::count(c.tokens),
-        units::count(c.written)
-    )?;
-    let said = ["blocks looked up", "hits", "blocks written"];
+    if let Some(figures) = &cache.mlperf {
+        mlperf(out, figures)?;
+    }
+    let said: &[&str] = match cache.mlperf {
+        Some(_) => &[],
+        None => &["blocks looked up", "hits", "blocks written"],
+    };
+    if cache.mlperf.is_none() {
+        blocks(out, cache)?;
+    }
     let rest = cache.rows().into_iter();
     let rest = rest.filter(|(what, n)| *n > 0 && !said.contains(what));
     let rest: Vec<String> = rest
@@ -394,9 +393,14 @@ fn kvcache(out: &mut String, cache: &KvcacheResult) -> std::fmt::Result {
         let first = class.targets.first().map_or(0, |target| target.target_ns);
         writeln!(
             out,
-            "  class {}: {} requests with a hit, {:.1} % within {}; {}",
+            "  class {}: {} requests{}, {:.1} % within {}; {}",
             class.name,
             units::count(class.time.n),
+            if cache.mlperf.is_some() {
+                ""
+            } else {
+                " with a hit"
+            },
             100.0 * class.within,
             units::ns(first as f64),
             match targets.is_empty() {
@@ -406,6 +410,33 @@ fn kvcache(out: &mut String, cache: &KvcacheResult) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+/// The figures of MLPerf Storage.
+fn mlperf(out: &mut String, f: &KvMlperf) -> std::fmt::Result {
+    let p95 = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), |ms| units::ns(ms * 1e6));
+    writeln!(
+        out,
+        "  MLPerf: read {:.3} GiB/s, write {:.3} GiB/s, {} tokens/s through the store; p95 of a read {}, of a write {}",
+        f.aggregated_read_bandwidth_gbps,
+        f.aggregated_write_bandwidth_gbps,
+        units::rate(f.aggregated_storage_throughput_tokens_per_sec),
+        p95(f.aggregated_device_read_p95_ms),
+        p95(f.aggregated_device_write_p95_ms),
+    )
+}
+
+fn blocks(out: &mut String, cache: &KvcacheResult) -> std::fmt::Result {
+    let c = &cache.counts;
+    writeln!(
+        out,
+        "  cache: {:.3} % of {} blocks hit, {:.3} % of {} tokens; {} blocks written",
+        100.0 * cache.block_hit_ratio,
+        units::count(c.blocks),
+        100.0 * cache.token_hit_ratio,
+        units::count(c.tokens),
+        units::count(c.written)
+    )
 }
 
 /// A percentile of a class and whether it kept its target; `None` if it is not known.

@@ -2,7 +2,7 @@
 
 use super::summary::{latencies, latency_row};
 use crate::kit::{Axis, Chart, Section, Series, Table, Unit};
-use crate::result::{ClassResult, JobsResult, KvcacheResult, PhaseResult, ReplayResult};
+use crate::result::{ClassResult, JobsResult, KvMlperf, KvcacheResult, PhaseResult, ReplayResult};
 use crate::units;
 use bucketload_core::error::ErrorKind;
 
@@ -17,26 +17,41 @@ pub(super) fn sections(phase: &PhaseResult) -> Vec<Section> {
 
 fn kvcache_section(phase: &PhaseResult, cache: &KvcacheResult) -> Section {
     let ratio = |share: f64| format!("{:.3} %", 100.0 * share);
-    let ratios = [
-        ["block hit ratio".to_owned(), ratio(cache.block_hit_ratio)],
-        ["token hit ratio".to_owned(), ratio(cache.token_hit_ratio)],
-        [
-            "bytes of hits".to_owned(),
-            units::bytes(cache.counts.hit_bytes as f64),
+    let ratios = match &cache.mlperf {
+        Some(figures) => mlperf(figures),
+        None => vec![
+            ["block hit ratio".to_owned(), ratio(cache.block_hit_ratio)],
+            ["token hit ratio".to_owned(), ratio(cache.token_hit_ratio)],
+            [
+                "bytes of hits".to_owned(),
+                units::bytes(cache.counts.hit_bytes as f64),
+            ],
         ],
-    ];
+    };
+    let (intro, until, noted) = match cache.mlperf {
+        Some(_) => (
+            "Users converse with a language model; each waits for its request, thinks, and sends the next.".to_owned(),
+            "Classes of requests, whole requests",
+            "Load: first read of an earlier turn sent to the last received. Arrival to loaded counts from the request. \
+             Prefill: the write of the entry, with the wait for others that write. Decode: all reads of the own entry. \
+             Request: all of these; the answer's generation is not part of it.",
+        ),
+        None => (
+            format!("Trace {}.", cache.trace),
+            "Classes of requests, arrival to loaded",
+            "Load: first read sent to last needed block received. Arrival to loaded also has the lookup and all waiting. \
+             First token later or earlier: load against the time to compute the same tokens. Write-behind: nobody waits \
+             for it.",
+        ),
+    };
     let counts = cache.rows().into_iter().filter(|(_, n)| *n > 0);
     let counts = counts.map(|(name, n)| [name.to_owned(), units::count(n)]);
     let durations = cache.durations.iter().filter(|d| d.time.n > 0);
     let durations = latencies("Durations of requests")
-        .noted(
-            "Load: first read sent to last needed block received. Arrival to loaded also has the lookup and all waiting. \
-             First token later or earlier: load against the time to compute the same tokens. Write-behind: nobody waits \
-             for it.",
-        )
+        .noted(noted)
         .with(durations.map(|d| latency_row(&d.name, &d.time)));
     let classes = cache.classes.iter().filter(|class| class.time.n > 0);
-    let classes = latencies("Classes of requests, arrival to loaded").with(
+    let classes = latencies(until).with(
         classes
             .clone()
             .map(|class| latency_row(&class.name, &class.time)),
@@ -44,37 +59,63 @@ fn kvcache_section(phase: &PhaseResult, cache: &KvcacheResult) -> Section {
     let known = cache.classes.iter().filter(|class| class.time.n > 0);
     let kept = known.flat_map(|class| {
         class.targets.iter().map(|target| {
-            let what = format!("{}, {} %", class.name, (target.q * 1e6).round() / 1e4);
-            let limit = units::ns(target.target_ns as f64);
-            let text = match (target.value_ns, target.kept) {
-                (Some(value), Some(true)) => {
-                    format!("{}, kept (at most {limit})", units::ns(value as f64))
-                }
-                (Some(value), _) => {
-                    format!("{}, MISSED (at most {limit})", units::ns(value as f64))
-                }
-                (None, _) => format!("too few requests to tell (at most {limit})"),
+            let value = target.value_ns.map(|value| units::ns(value as f64));
+            let word = match target.kept {
+                Some(true) => "kept",
+                Some(false) => "MISSED",
+                None => "too few",
             };
-            [what, text]
+            [
+                format!("{} p{}", class.name, (target.q * 1e6).round() / 1e4),
+                value.unwrap_or_else(|| "–".to_owned()),
+                units::ns(target.target_ns as f64),
+                word.to_owned(),
+            ]
         })
     });
-    let kept = Table::pairs("Targets of the classes").with(kept);
+    let kept = Table::new(1, ["", "value", "target"])
+        .text_columns(["outcome"])
+        .titled("Targets of the classes")
+        .with(kept);
     let classes = Some([classes, kept]).filter(|tables| !tables[0].rows.is_empty());
     let series = &phase.series;
     let points = series.t_s.iter().copied().zip(series.jobs.iter().copied());
+    let shown = match cache.mlperf {
+        Some(_) => "asked and not answered",
+        None => "arrived and not written",
+    };
     let chart = Chart::lines(
         "Requests in progress",
         Axis::linear("time", Unit::Seconds),
         Axis::linear("requests", Unit::Number),
-        [Series::line("arrived and not written", 0, points)],
+        [Series::line(shown, 0, points)],
     );
-    Section::new("Key-value cache", format!("Trace {}.", cache.trace))
+    Section::new("Key-value cache", intro)
         .tables([
             Table::pairs("").with(ratios.into_iter().chain(counts)),
             durations,
         ])
         .tables(classes.into_iter().flatten())
         .charts([chart])
+}
+
+/// The figures of MLPerf Storage.
+fn mlperf(f: &KvMlperf) -> Vec<[String; 2]> {
+    let rate = |gib: f64| format!("{gib:.3} GiB/s");
+    let p95 = |ms: Option<f64>| ms.map_or_else(|| "no values".to_owned(), |ms| units::ns(ms * 1e6));
+    let rows = [
+        ("read bandwidth", rate(f.aggregated_read_bandwidth_gbps)),
+        ("write bandwidth", rate(f.aggregated_write_bandwidth_gbps)),
+        (
+            "tokens per second through the store",
+            units::rate(f.aggregated_storage_throughput_tokens_per_sec),
+        ),
+        ("p95 of a read", p95(f.aggregated_device_read_p95_ms)),
+        ("p95 of a write", p95(f.aggregated_device_write_p95_ms)),
+        ("clients", units::count(u64::from(f.total_ranks))),
+    ];
+    let rows = rows.into_iter();
+    rows.map(|(name, value)| [name.to_owned(), value]).collect()
 }
 
 fn jobs_section(phase: &PhaseResult, jobs: &JobsResult) -> Section {

@@ -47,7 +47,8 @@ pub use checkpoint::CheckpointResult;
 pub use figure::Computed;
 pub use latency::{Cdf, Latency, Percentile};
 pub use model::{
-    JobsResult, KvClassResult, KvDuration, KvTarget, KvcacheResult, ReplayResult, SpanResult,
+    JobsResult, KvClassResult, KvDuration, KvMlperf, KvTarget, KvcacheResult, ReplayResult,
+    SpanResult,
 };
 pub use phase::{
     ClassResult, ClientUse, ErrorCount, PartResult, PhaseResult, Rates, SlowestRequests,

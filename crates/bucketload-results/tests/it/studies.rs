@@ -58,6 +58,7 @@ fn header() -> capacity::Header {
         trial_s: None,
         quick: false,
         command_line: vec!["bucketload".to_owned(), "</script>".to_owned()],
+        unit: String::new(),
     }
 }
 

@@ -139,6 +139,24 @@ impl Index {
         }
     }
 
+    /// Whether a request is writing the block, which the store does not have yet.
+    pub(crate) fn is_writing(&self, id: u64) -> bool {
+        let entry = self.by_id.get(&id).map(|&at| &self.entries[at as usize]);
+        entry.is_some_and(|entry| entry.writing > 0 && !entry.present)
+    }
+
+    /// Nobody needs the block any more. Its objects stay.
+    pub(crate) fn forget(&mut self, id: u64) {
+        let at = self.by_id.get(&id).copied();
+        let idle = |at: &u32| {
+            let entry = &self.entries[*at as usize];
+            entry.writing == 0 && entry.reading == 0
+        };
+        if let Some(at) = at.filter(idle) {
+            self.remove(at);
+        }
+    }
+
     /// A request begins to write a block of `bytes` bytes, which becomes the newest. Returns whether the cache has it
     /// already or is getting it.
     pub(crate) fn insert(&mut self, id: u64, bytes: u64) -> bool {
@@ -362,6 +380,13 @@ mod tests {
         index.insert(2, 5);
         index.wrote(2, false);
         assert_eq!(index.bytes(), 0);
+        index.insert(4, 5);
+        assert!(index.is_writing(4) && !index.is_writing(5));
+        index.forget(4);
+        index.wrote(4, true);
+        assert!(!index.is_writing(4) && index.bytes() == 5, "it was in use");
+        index.forget(4);
+        assert_eq!((index.bytes(), index.queued()), (0, 1));
         index.insert(3, 1);
         index.wrote(3, true);
         index.lost(3);

@@ -5,6 +5,7 @@ mod index;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use bucketload_core::generate::users::UserGen;
 use bucketload_core::op::OpClass;
 use bucketload_core::plan::{
     KvcachePlan, LatePolicy, MixEntry, OnAbsent, ReplayPart, ReplayPlan, ReplayTiming,
@@ -23,6 +24,8 @@ pub(crate) struct KvWork {
     pub(crate) queues: [Option<Arc<Queue>>; 1],
     pub(crate) names: KvNames,
     pub(crate) entries: KvEntries,
+    /// Who asks, in place of a trace.
+    pub(crate) users: Option<Arc<UserGen>>,
 }
 
 /// Indices of the mix entries.
@@ -34,11 +37,13 @@ pub(crate) struct KvEntries {
     pub(crate) delete: u16,
 }
 
-/// Names of objects: `PREFIX MODEL/RANKS/RANK/BLOCK`, with `/LAYER` if each layer is an object.
+/// Names of objects: `PREFIX MODEL/RANKS/RANK/BLOCK`, with `/LAYER` if each layer is an object. `USER-REQUEST` takes the
+/// place of the block where users ask.
 #[derive(Clone, Debug)]
 pub(crate) struct KvNames {
     prefix: String,
     layers: u64,
+    by_user: bool,
 }
 
 impl KvNames {
@@ -46,10 +51,19 @@ impl KvNames {
     pub(crate) fn push(&self, block: u64, part: u64, out: &mut String) {
         let (rank, layer) = (part / self.layers, part % self.layers);
         // Writing to a string cannot fail.
-        let _ = match self.layers {
-            1 => write!(out, "{}{rank}/{block}", self.prefix),
-            _ => write!(out, "{}{rank}/{block}/{layer}", self.prefix),
+        let _ = match self.by_user {
+            true => write!(
+                out,
+                "{}{rank}/{}-{}",
+                self.prefix,
+                block >> 32,
+                block as u32
+            ),
+            false => write!(out, "{}{rank}/{block}", self.prefix),
         };
+        if self.layers > 1 {
+            let _ = write!(out, "/{layer}");
+        }
     }
 
     /// Length of the longest name, bytes.
@@ -60,8 +74,13 @@ impl KvNames {
 }
 
 impl KvWork {
-    /// The work of `plan` with the mix `mix`, whose names begin with `prefix`.
-    pub(crate) fn new(plan: &KvcachePlan, mix: &[MixEntry], prefix: &str) -> Self {
+    /// The work of `plan` with the mix `mix`, whose names begin with `prefix`. `users` makes the requests of users.
+    pub(crate) fn new(
+        plan: &KvcachePlan,
+        mix: &[MixEntry],
+        prefix: &str,
+        users: Option<UserGen>,
+    ) -> Self {
         let at = |class: OpClass| mix.iter().position(|entry| entry.class == class);
         let at = |class| at(class).unwrap_or(0) as u16;
         Self {
@@ -82,7 +101,9 @@ impl KvWork {
             names: KvNames {
                 prefix: format!("{prefix}{}/{}/", plan.model, plan.ranks),
                 layers: u64::from(plan.layers),
+                by_user: users.is_some(),
             },
+            users: users.map(Arc::new),
             entries: KvEntries {
                 head: at(OpClass::Head),
                 get: at(OpClass::Get),

@@ -77,6 +77,7 @@ impl PlanBuilder<'_> {
             }
         }
         let scale = scale::apply(self, spec, &mut keysets, context.memory_budget);
+        self.fit_caches(spec, &mut keysets, &runs, context.memory_budget);
         self.limit_deletes(&mut runs, &keysets);
         self.fit_trainings(&mut runs, &keysets);
         self.limit_once(&mut runs, &keysets);

@@ -49,13 +49,13 @@ impl RunPhase {
         entry.unwrap_or_else(|| self.work_path(work).to_owned())
     }
 
-    /// The mix entries, each with its path, of all works except those that consist of jobs.
+    /// The mix entries, each with its path, of all works except those that consist of jobs or are a cache.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&MixEntry, &str)> {
         self.plan
             .works
             .iter()
             .zip(&self.paths)
-            .filter(|(work, _)| work.model.jobs().is_none())
+            .filter(|(work, _)| work.model.jobs().is_none() && work.model.kvcache().is_none())
             .flat_map(|(work, (_, paths))| work.mix.iter().zip(paths.iter().map(String::as_str)))
     }
 }
@@ -147,6 +147,7 @@ impl PlanBuilder<'_> {
         for (name, path, work) in works {
             let (model, mix, entry_paths) = match (work.model, &work.rounds) {
                 (Some(ModelName::Jobs), _) => self.jobs(&path, work, keysets),
+                _ if let Some(kvcache) = &work.kvcache => self.kvcache(&path, work, kvcache),
                 _ if let Some(train) = &work.train => self.train(&path, work, train, keysets),
                 (None, Some(rounds)) => {
                     let (model, (mix, entry_paths)) = self.rounds(&path, work, rounds, keysets);

@@ -8,6 +8,7 @@ use super::checkpoint::CheckpointSpec;
 use super::decode::{Cx, Decode, Fields, decode_variants, spec_table};
 use super::drill::{DrillSpec, FaultSpec};
 use super::jobs::{FactorSpec, JobsSpec, ModelName};
+use super::kvcache::KvcacheSpec;
 use super::law::{ArrivalSpec, KeySpec, PayloadSpec, SizeSpec, ThinkSpec};
 use super::named::Named;
 use super::node::{Node, Value};
@@ -173,6 +174,8 @@ spec_table! {
         pub rounds: Option<RoundsSpec>,
         /// Accelerators that train on the objects of a key set, instead of a mix.
         pub train: Option<TrainSpec>,
+        /// Users of a language model whose cache is in the store, instead of a mix.
+        pub kvcache: Option<KvcacheSpec>,
     }
 }
 

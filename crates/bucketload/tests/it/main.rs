@@ -27,6 +27,7 @@ mod interrupted;
 mod io500;
 mod journey;
 mod kvcache;
+mod kvcache_users;
 mod mdworkbench;
 mod oracle;
 mod ossperf;

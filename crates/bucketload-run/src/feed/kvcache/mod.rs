@@ -6,11 +6,15 @@
 //!                 └───────────── operations that are due: ready ──▶ take
 //! ```
 //!
+//! Users ask in place of a trace ([`users`]), and their requests take another course ([`turn`]).
+//!
 //! One thread performs all requests, because the index of the cache decides what they do. Memory grows with the blocks
 //! that the cache holds and with the requests under way, whose number is bounded: a request beyond the bound waits.
 
 mod arrivals;
 mod request;
+mod turn;
+mod users;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -24,6 +28,7 @@ use bucketload_core::record::Outcome;
 
 use self::arrivals::Arrivals;
 use self::request::Request;
+use self::users::Users;
 use super::queue::Queue;
 use super::{Next, Offer};
 use crate::due::{DueOp, OpEnd};
@@ -43,8 +48,23 @@ const LATE_NS: u64 = 1_000_000;
 enum Flight {
     /// Object `part` of block number `block` of a request.
     Object { request: u32, block: u32, part: u32 },
+    /// Object `part` of the entry that a request of a user reads or writes.
+    Entry { asked: u32, part: u32 },
     /// The removal of the objects of a batch.
     Removal { batch: u32 },
+}
+
+/// What becomes due after a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// The writes of a request of the trace.
+    Write(u32),
+    /// The write of a user's request, whose turn it is.
+    Allocate(u32),
+    /// The end of the answer to a user's request.
+    Answer(u32),
+    /// The next request of a user.
+    Ask(u32),
 }
 
 /// An operation that is due.
@@ -109,18 +129,23 @@ pub(crate) struct Kvcache {
     flights: Slab<Flight>,
     /// Objects of the batches that are being removed: block and part.
     batches: Slab<Vec<(u64, u64)>>,
-    /// Requests that pause, with the instants at which their writes are due.
-    timers: BinaryHeap<Reverse<(u64, u32)>>,
+    /// What becomes due, and when.
+    timers: BinaryHeap<Reverse<(u64, Timer)>>,
     ready: VecDeque<Task>,
     /// Writes that wait for a removal of their object.
     held: Vec<Task>,
     /// Objects that are due to be written and not written.
     pending: u64,
+    /// The users, in place of arrivals.
+    users: Option<Users>,
 }
 
 impl Kvcache {
-    pub(crate) fn new(work: u16, shared: &KvWork, queue: Arc<Queue>) -> Self {
+    /// The requests of the trace that `queue` delivers, or those of share `share` of the users.
+    pub(crate) fn new(work: u16, shared: &KvWork, queue: Arc<Queue>, share: (u32, u32)) -> Self {
+        let users = shared.plan.users.as_ref().zip(shared.users.as_ref());
         Self {
+            users: users.map(|(plan, generator)| Users::new(plan, generator, share)),
             work,
             names: shared.names.clone(),
             entries: shared.entries,
@@ -143,6 +168,11 @@ impl Kvcache {
 
     pub(super) fn start(&mut self, start_ns: u64) {
         (self.start_ns, self.freed_ns) = (start_ns, start_ns);
+        self.start_users(start_ns);
+    }
+
+    fn add_timer(&mut self, at_ns: u64, timer: Timer) {
+        self.timers.push(Reverse((at_ns, timer)));
     }
 
     /// Whether one request begins when the one before is over.
@@ -171,8 +201,16 @@ impl Kvcache {
         if let Some(task) = self.ready.front() {
             return Next::At(task.due_ns);
         }
-        let arrival = self.arrival_ns(waker);
         let timer = self.timers.peek().map(|first| first.0.0);
+        if self.users.is_some() {
+            return match timer {
+                Some(at) if at < cutoff_ns => Next::At(at),
+                _ if self.flights.live() > 0 => Next::Later,
+                Some(_) => Next::At(cutoff_ns),
+                None => Next::Over,
+            };
+        }
+        let arrival = self.arrival_ns(waker);
         let live = self.requests.live() + self.batches.live();
         match arrival
             .filter(|at| *at < cutoff_ns)
@@ -189,12 +227,25 @@ impl Kvcache {
     }
 
     pub(super) fn take(&mut self, now_ns: u64, shard: &Shard, names: &mut Names) -> Offer {
-        self.begin_due(now_ns, shard);
-        while let Some(&Reverse((due_ns, request))) = self.timers.peek()
+        if self.users.is_none() {
+            self.begin_due(now_ns, shard);
+        } else if now_ns >= shard.cutoff_ns.get() {
+            // Users begin nothing any more.
+            self.timers.clear();
+        }
+        while let Some(&Reverse((due_ns, timer))) = self.timers.peek()
             && due_ns <= now_ns
         {
             self.timers.pop();
-            self.write(request, due_ns, shard);
+            match timer {
+                Timer::Write(request) => self.write(request, due_ns, shard),
+                Timer::Allocate(asked) => self.allocate(asked, due_ns, shard),
+                Timer::Answer(asked) => self.answer_ended(asked, due_ns),
+                Timer::Ask(user) => {
+                    self.count_request(now_ns - due_ns, shard);
+                    self.ask(user, due_ns, shard);
+                }
+            }
         }
         let Some(task) = self.ready.pop_front() else {
             return Offer::Nothing;
@@ -221,14 +272,16 @@ impl Kvcache {
             if due_ns > now_ns || due_ns >= cutoff_ns {
                 return;
             }
-            let late = now_ns - due_ns > LATE_NS && !self.is_serial();
-            {
-                let counts = &mut shard.recorder.tally().kvcache;
-                counts.requests += 1;
-                counts.late += u64::from(late);
-            }
+            let late_ns = if self.is_serial() { 0 } else { now_ns - due_ns };
+            self.count_request(late_ns, shard);
             self.begin(due_ns, shard);
         }
+    }
+
+    fn count_request(&self, late_ns: u64, shard: &Shard) {
+        let counts = &mut shard.recorder.tally().kvcache;
+        counts.requests += 1;
+        counts.late += u64::from(late_ns > LATE_NS);
     }
 
     /// Writes the names of an operation.
@@ -244,6 +297,13 @@ impl Kvcache {
                 let key = names.key_mut();
                 key.clear();
                 self.names.push(block.id, u64::from(part), key);
+            }
+            Flight::Entry { asked, part } => {
+                let Some(users) = &self.users else { return };
+                let id = users.asked.items[asked as usize].id();
+                let key = names.key_mut();
+                key.clear();
+                self.names.push(id, u64::from(part), key);
             }
             Flight::Removal { batch } => {
                 let objects = &self.batches.items[batch as usize];
@@ -298,6 +358,7 @@ impl Kvcache {
                 block,
                 part: _,
             } => self.object_ended(request, block as usize, due_op.op.class, end, shard),
+            Flight::Entry { asked, .. } => self.entry_object_ended(asked, end, shard),
             Flight::Removal { batch } => self.batch_ended(batch, end, shard),
         }
         true
@@ -373,6 +434,7 @@ impl Kvcache {
 
     /// Requests that have arrived and are not over.
     pub(super) fn under_way(&self) -> u64 {
-        self.requests.live() as u64
+        let asked = self.users.as_ref().map_or(0, |users| users.asked.live());
+        (self.requests.live() + asked) as u64
     }
 }

@@ -1,13 +1,11 @@
 //! What becomes of one request: lookup, reads, pause, writes.
 
-use std::cmp::Reverse;
-
 use bucketload_core::op::{Op, OpClass};
 use bucketload_core::plan::{KvLookup, KvSpan};
 use bucketload_core::record::Outcome;
 
 use super::arrivals::{Arrival, Block};
-use super::{Flight, Kvcache};
+use super::{Flight, Kvcache, Timer};
 use crate::due::OpEnd;
 use crate::shard::Shard;
 
@@ -248,8 +246,7 @@ impl Kvcache {
         }
         request.stage = Stage::Pause;
         let pause = missed_tokens.saturating_mul(self.plan.prefill_ns_per_token);
-        self.timers
-            .push(Reverse((now_ns.saturating_add(pause), number)));
+        self.add_timer(now_ns.saturating_add(pause), Timer::Write(number));
     }
 
     /// The blocks of the request that were missed are computed: begins to write them.

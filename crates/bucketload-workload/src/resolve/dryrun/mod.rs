@@ -1,6 +1,6 @@
 //! Computes what a plan will do without doing it.
 
-mod text;
+pub(super) mod text;
 
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use bucketload_core::plan::PhaseKind;
 use bucketload_core::units::format_duration;
 
 /// Formats an expected size as `12.3 GiB`.
-fn bytes(bytes: f64) -> String {
+pub(in crate::resolve) fn bytes(bytes: f64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let (mut value, mut unit) = (bytes, 0);
     while value >= 1024.0 && unit + 1 < UNITS.len() {
