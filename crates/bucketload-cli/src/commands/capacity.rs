@@ -95,7 +95,7 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
     let (resolved, file, target) =
         resolve_workload(&args.workload, &args.target, &args.workload_args)?;
     experiment::check_one_phase(&resolved.plan, "capacity")?;
-    gates::check_utilisation(&slo, &resolved.plan)?;
+    gates::check_figures(&slo, &resolved.plan)?;
     let phases = resolved.plan.phases.iter();
     let performed: Vec<OpClass> = phases
         .filter(|phase| phase.kind == PhaseKind::Run)

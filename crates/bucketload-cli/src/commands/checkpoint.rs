@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use bucketload_core::plan::checkpoint::{CheckpointPart, CheckpointPlan, LanguageModel};
+use bucketload_core::plan::checkpoint::{
+    CheckpointAction, CheckpointPart, CheckpointPlan, LanguageModel,
+};
 use bucketload_results::result::RunResult;
 use bucketload_results::units;
 use bucketload_workload::resolve::{Field, Override, Overrides, ResolveContext, resolve};
@@ -68,6 +70,21 @@ pub(crate) fn execute(
         _ => Ok(()),
     };
     run::execute_loaded(&args.as_run(), global, color, loaded, summary)
+}
+
+/// Bytes that the checkpoints of the flags write, with those that are only read.
+///
+/// # Errors
+/// When the flags describe no checkpoint.
+pub(crate) fn written(args: &CheckpointArgs) -> Result<u64, Failure> {
+    let bare = workload(&args.checkpoint, &Target::Memory, Vec::new())?;
+    let file = WorkloadFile::parse("checkpoint", &bare).or_usage()?;
+    let overrides = overrides(&args.checkpoint);
+    let resolved = resolve(&file, &overrides, &ResolveContext::default()).or_usage()?;
+    let works = resolved.plan.phases.iter().flat_map(|phase| &phase.works);
+    let plans = works.filter_map(|work| work.model.checkpoint());
+    let writes = plans.filter(|plan| plan.action == CheckpointAction::Write);
+    Ok(writes.map(|plan| plan.total().1).sum())
 }
 
 /// Every setting that was given: its path in the workload, its value, and the flag.

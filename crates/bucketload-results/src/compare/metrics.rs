@@ -1,5 +1,6 @@
 //! The quantities of a comparison, one value per run.
 
+use bucketload_core::ai::AiFigure;
 use bucketload_core::capacity::Statistic;
 use bucketload_core::stats::decide::Better;
 use bucketload_core::stats::quantile::Print;
@@ -7,6 +8,7 @@ use bucketload_core::verdict::Word;
 
 use super::{Effect, Quantity, Run, Sample, Unit};
 use crate::drill::{DrillResult, Times};
+use crate::result::ai;
 use crate::result::metric::{Figures, Metric};
 use crate::result::{Latency, PhaseResult};
 
@@ -83,11 +85,61 @@ pub(super) fn samples(a: &[Run], b: &[Run]) -> (Vec<Sample>, Vec<String>) {
 fn values(run: &Run, latencies: bool) -> Vec<Value> {
     let several = run.result.measured().count() > 1;
     let mut out = Vec::new();
+    let ai = run.result.ai_by_phase();
+    for (phase, figures) in &ai {
+        out.extend(
+            figures
+                .iter()
+                .map(|(f, value)| of_ai(phase, several, *f, *value)),
+        );
+    }
     for phase in run.result.measured() {
-        of_phase(phase, several, latencies, &mut out);
+        of_phase(phase, several, latencies, ai.is_empty(), &mut out);
     }
     out.extend(run.result.drill.iter().flat_map(of_drill));
     out
+}
+
+/// A figure of training, checkpoints or a cache. What follows from another one, such as samples per second from the
+/// utilisation, is shown but decides nothing.
+fn of_ai(phase: &str, several: bool, figure: AiFigure, value: f64) -> Value {
+    let decides = matches!(
+        figure,
+        AiFigure::Au
+            | AiFigure::CheckpointWriteTime
+            | AiFigure::CheckpointReadTime
+            | AiFigure::HitRatio
+            | AiFigure::LoadP50
+    );
+    let follows = matches!(
+        figure,
+        AiFigure::Samples
+            | AiFigure::InputRate
+            | AiFigure::CheckpointWrite
+            | AiFigure::CheckpointRead
+            | AiFigure::DlioWrite
+            | AiFigure::DlioRead
+    );
+    let prefix = match (several, phase) {
+        (false, _) | (_, "") => String::new(),
+        _ => format!("{phase} "),
+    };
+    let quantity = Quantity {
+        id: match phase {
+            "" => format!("run/{figure}"),
+            phase => format!("{phase}/{figure}"),
+        },
+        name: format!("{prefix}{}", Metric::of_ai(figure).title),
+        unit: ai::unit(figure),
+        better: match figure.is_ceiling() {
+            true => Better::Lower,
+            false => Better::Higher,
+        },
+        effect: Effect::Ratio,
+        primary: decides,
+        gate: !follows,
+    };
+    (quantity, value)
 }
 
 /// The figures of a drill that broke something. A time that is shorter than an interval counts as an interval, because
@@ -134,7 +186,15 @@ fn of_drill(drill: &DrillResult) -> Vec<Value> {
     .collect()
 }
 
-fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<Value>) {
+/// The figures of a phase. Its throughput or medians are the primary ones if the run has no figures of its own kind
+/// (`plain`).
+fn of_phase(
+    phase: &PhaseResult,
+    several: bool,
+    latencies: bool,
+    plain: bool,
+    out: &mut Vec<Value>,
+) {
     let prefix = if several {
         format!("{} ", phase.name)
     } else {
@@ -163,7 +223,7 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
     };
     let [rates, costs] = COMPARED;
     for (name, metric, value) in figures(rates) {
-        let primary = closed && metric == Metric::Throughput;
+        let primary = plain && closed && metric == Metric::Throughput;
         add(name, metric.unit, Better::Higher, primary, true, value);
     }
     for class in phase.classes.iter().filter(|_| latencies) {
@@ -194,7 +254,7 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
                 .iter()
                 .filter(|p| p.print != Print::Omit)
             {
-                let primary = !closed && *kind == "response" && p.q == 0.5;
+                let primary = plain && !closed && *kind == "response" && p.q == 0.5;
                 duration(&Statistic::Quantile(p.q).name(), primary, p.value_ns as f64);
             }
         }
