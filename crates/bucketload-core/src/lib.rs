@@ -9,6 +9,7 @@
 //! store sustains.
 
 pub mod agent;
+pub mod ai;
 pub mod anatomy;
 pub mod capacity;
 mod divisor;

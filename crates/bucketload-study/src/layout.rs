@@ -5,6 +5,7 @@
 //! DIR/plan.json           the cells in order
 //! DIR/journal.jsonl       the events, one per line, synced to disk
 //! DIR/targets/NAME.json   facts about each target
+//! DIR/conversations.jsonl the trace of cells with a cache of a language model, if they use the study's own
 //! DIR/cells/ID/           a cell: an ordinary run directory, and output.log; a further attempt is ID.2
 //! DIR/report.html, tables/NAME.{csv,md,tex}, figures/NAME.svg   computed from the above
 //! ```

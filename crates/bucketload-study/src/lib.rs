@@ -9,6 +9,7 @@
 //! [`model`] has the types that all parts share, [`layout`] the names of the files, [`report`] the report. This
 //! crate starts no processes and reads no clock: the program does.
 
+pub mod conversations;
 pub mod journal;
 pub mod layout;
 pub mod model;

@@ -115,7 +115,9 @@ fn one_of_each(study: &Study) -> Vec<(usize, Cell)> {
 
 fn cell(experiment: &Experiment, target: &Target, value: &str) -> Cell {
     let mut args = Vec::new();
-    if experiment.command.takes_workload() {
+    if experiment.command == Command::Kvcache {
+        args.push(format!("--trace={}", experiment.workload));
+    } else if experiment.command.takes_workload() {
         args.push(experiment.workload.clone());
     }
     let mut options = experiment.options.clone();
@@ -193,10 +195,7 @@ fn numbered(seed: u64, cell: &Cell, block: u32, position: usize) -> Cell {
     }
     parts.push(format!("r{block}"));
     cell.id = parts.join("-");
-    if matches!(
-        cell.command,
-        Command::Run | Command::Capacity | Command::StudyGrid
-    ) {
+    if cell.command.is_run() || matches!(cell.command, Command::Capacity | Command::StudyGrid) {
         // The same schedule on every target, but a different one in each repetition: repetitions with a common schedule
         // would share its luck.
         let drawn = mix64(seed ^ (u64::from(block) << 32)) >> 33;

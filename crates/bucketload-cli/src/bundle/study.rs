@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use bucketload_results::bundle::Role;
-use bucketload_study::layout;
 use bucketload_study::report;
+use bucketload_study::{conversations, layout};
 
 use super::kinds::{Emit, Kind};
 use crate::exit::{Failure, OrFail};
@@ -32,7 +32,9 @@ impl Kind for Study {
             })
         };
         match path {
-            layout::STUDY | layout::PLAN | layout::JOURNAL => Some(Role::Data),
+            layout::STUDY | layout::PLAN | layout::JOURNAL | conversations::FILE => {
+                Some(Role::Data)
+            }
             layout::REPORT => Some(Role::Derived),
             _ if inside(layout::TARGETS, &[".json"]) => Some(Role::Data),
             _ if inside(layout::TABLES, &[".csv", ".md", ".tex"]) => Some(Role::Derived),

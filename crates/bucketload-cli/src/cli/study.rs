@@ -16,6 +16,9 @@ Examples:
       Start Swift, Ceph, MinIO (and SeaweedFS if weed is on the PATH) one after another
   bucketload study cosbench --time 30m --target ours=s3://bench --endpoint-url http://host:9000
       Run as many repetitions as fit into half an hour
+  bucketload study ai --quick --target one=s3://bench --target two=s3://bench \
+      --endpoint-url one=http://host1:9000 --endpoint-url two=http://host2:9000
+      Training, checkpoints and the cache of a language model on two stores
   bucketload study mine.toml --dir results/mine
       Run your own study; after an interruption, the same command continues it
   bucketload study report results/mine
@@ -48,9 +51,13 @@ pub(crate) struct StudyArgs {
     #[arg(long, short, value_name = "TARGET", help_heading = "Study options")]
     pub(crate) target: Vec<String>,
 
-    /// URL of the service, for targets of --target that are URLs
-    #[arg(long, value_name = "URL", requires = "target", value_hint = ValueHint::Url, help_heading = "Study options")]
-    pub(crate) endpoint_url: Option<String>,
+    /// URL of the service, for targets of --target that are URLs; NAME=URL for a single one (may be repeated)
+    #[arg(long, value_name = "[NAME=]URL", requires = "target", value_hint = ValueHint::Url, help_heading = "Study options")]
+    pub(crate) endpoint_url: Vec<String>,
+
+    /// Create the buckets of targets of --target that are URLs, and delete them after each cell
+    #[arg(long, requires = "target", help_heading = "Study options")]
+    pub(crate) create_bucket: bool,
 
     /// Run only these experiments
     #[arg(
@@ -100,9 +107,9 @@ pub(crate) struct StudyArgs {
 pub(crate) enum StudyCommand {
     /// List the built-in studies
     List,
-    /// Print a study, to start your own from it
+    /// Print a study, to start your own from it, or the trace `conversations`
     Show {
-        /// Name of the study
+        /// Name of the study, or `conversations`
         #[arg(value_name = "NAME")]
         name: String,
     },

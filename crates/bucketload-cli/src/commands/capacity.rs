@@ -106,7 +106,7 @@ pub(crate) fn execute(args: &CapacityArgs, global: &GlobalArgs) -> Result<Exit, 
         )));
     }
     experiment::check_one_phase(&resolved.plan, "capacity")?;
-    gates::check_utilisation(&slo, &resolved.plan)?;
+    gates::check_figures(&slo, &resolved.plan)?;
     let phases = resolved.plan.phases.iter();
     let performed: Vec<OpClass> = phases
         .filter(|phase| phase.kind == PhaseKind::Run)

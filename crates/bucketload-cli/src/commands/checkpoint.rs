@@ -131,6 +131,21 @@ fn of_earlier_run(options: &CheckpointOptions, dir: &Path) -> Result<CheckpointO
     })
 }
 
+/// Bytes that the checkpoints of the flags write, with those that are only read.
+///
+/// # Errors
+/// When the flags describe no checkpoint.
+pub(crate) fn written(args: &CheckpointArgs) -> Result<u64, Failure> {
+    let bare = workload(&args.checkpoint, &Target::Memory, Vec::new())?;
+    let file = WorkloadFile::parse("checkpoint", &bare).or_usage()?;
+    let overrides = overrides(&args.checkpoint);
+    let resolved = resolve(&file, &overrides, &ResolveContext::default()).or_usage()?;
+    let works = resolved.plan.phases.iter().flat_map(|phase| &phase.works);
+    let plans = works.filter_map(|work| work.model.checkpoint());
+    let writes = plans.filter(|plan| plan.action == CheckpointAction::Write);
+    Ok(writes.map(|plan| plan.total().1).sum())
+}
+
 /// Every setting that was given: its path in the workload, its value, and the flag.
 fn settings(options: &CheckpointOptions) -> Vec<(&'static str, String, String)> {
     let all = [

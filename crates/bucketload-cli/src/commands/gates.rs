@@ -36,7 +36,7 @@ pub(crate) fn check(args: &GateArgs, plan: &Plan) -> Result<(), Failure> {
     let Some(slo) = &args.slo else {
         return Ok(());
     };
-    check_utilisation(slo, plan)?;
+    check_figures(slo, plan)?;
     let performed = performed(measured(plan));
     match absent_classes(slo, &performed).first() {
         Some(class) if !performed.is_empty() => Err(Failure::usage(format!(
@@ -46,17 +46,15 @@ pub(crate) fn check(args: &GateArgs, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// Refuses objectives for accelerators where there are none.
+/// Refuses objectives on figures of training, checkpoints or a cache that the plan cannot have.
 ///
 /// # Errors
-/// When the plan does not train but an objective concerns the utilisation of accelerators.
-pub(crate) fn check_utilisation(slo: &Slo, plan: &Plan) -> Result<(), Failure> {
-    match slo.wants_utilisation() && !plan.trains() {
-        true => Err(Failure::usage(format!(
-            "--slo {slo}: the workload has no accelerators whose utilisation (au) could be measured; use a workload \
-             that trains, such as `train --show` prints"
-        ))),
-        false => Ok(()),
+/// Names the figure, why there is none, and what has it.
+pub(crate) fn check_figures(slo: &Slo, plan: &Plan) -> Result<(), Failure> {
+    let missing = slo.ai_figures().find_map(|figure| figure.missing_in(plan));
+    match missing {
+        Some(why) => Err(Failure::usage(format!("--slo {slo}: {why}"))),
+        None => Ok(()),
     }
 }
 

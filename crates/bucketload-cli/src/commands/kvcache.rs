@@ -141,6 +141,25 @@ fn as_run(args: &KvcacheArgs, workload: String) -> RunArgs {
     }
 }
 
+/// Bytes that a cache without limits writes for the trace.
+///
+/// # Errors
+/// When the trace cannot be read, or the flags contradict each other.
+pub(crate) fn written(args: &KvcacheArgs) -> Result<u64, Failure> {
+    let models = Models::load(args.cache.models.as_deref()).or_usage()?;
+    models.get(&args.cache.model).or_usage()?;
+    let (trace, _temp) = prepared(&args.trace, true)?;
+    let blocks = block_statistics(&trace).map_err(failure)?;
+    let options = CacheOptions {
+        name: String::new(),
+        trace: String::new(),
+        blocks,
+        models: &models,
+    };
+    let plan = plan(&args.cache, options).or_usage()?;
+    Ok((blocks.distinct_tokens as f64 * per_token(cache(&plan))) as u64)
+}
+
 /// Imports the files.
 fn prepared(args: &KvTraceArgs, quiet: bool) -> Result<(CanonicalTrace, TempDir), Failure> {
     let place = args.temp.clone().unwrap_or_else(std::env::temp_dir);

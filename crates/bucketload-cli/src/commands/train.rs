@@ -27,22 +27,10 @@ pub(crate) fn execute(args: &TrainArgs, global: &GlobalArgs, color: bool) -> Res
         return print(TrainingModels::TEXT.as_bytes());
     }
     let training = training(options)?;
-    let rule = training.data_size(options.accelerators, memory(options)?);
     if options.datasize {
         return print(datasize(options, &training)?.as_bytes());
     }
-    let objects = match options.objects.as_deref() {
-        None => training.objects_for(options.accelerators, STEPS),
-        Some("rule") => rule.objects,
-        Some(text) => match text.parse::<u64>() {
-            Ok(objects) if objects > 0 => objects,
-            _ => {
-                return Err(Failure::usage(format!(
-                    "--objects {text}: write a number above 0, or `rule`"
-                )));
-            }
-        },
-    };
+    let objects = objects(options, &training)?;
     let text = training.workload(&TrainingChoice {
         accelerators: options.accelerators,
         objects,
@@ -61,6 +49,33 @@ pub(crate) fn execute(args: &TrainArgs, global: &GlobalArgs, color: bool) -> Res
     let run = as_run(args, name);
     let loaded = || run::load_file(&run, file);
     run::execute_loaded(&run, global, color, loaded, |_| Ok(()))
+}
+
+/// Objects of the data set.
+fn objects(options: &TrainOptions, training: &Training) -> Result<u64, Failure> {
+    match options.objects.as_deref() {
+        None => Ok(training.objects_for(options.accelerators, STEPS)),
+        Some("rule") => {
+            let rule = training.data_size(options.accelerators, memory(options)?);
+            Ok(rule.objects)
+        }
+        Some(text) => match text.parse::<u64>() {
+            Ok(objects) if objects > 0 => Ok(objects),
+            _ => Err(Failure::usage(format!(
+                "--objects {text}: write a number above 0, or `rule`"
+            ))),
+        },
+    }
+}
+
+/// Bytes of the data set that the flags describe.
+///
+/// # Errors
+/// When the flags name no data set.
+pub(crate) fn written(options: &TrainOptions) -> Result<u64, Failure> {
+    let training = training(options)?;
+    let objects = objects(options, &training)?;
+    Ok((objects as f64 * training.object_bytes()) as u64)
 }
 
 /// The model that the flags name, with what they change of it.

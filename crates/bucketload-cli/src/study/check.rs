@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_study::conversations;
 use bucketload_study::model::{Cell, Target};
 use clap::Parser as _;
 
@@ -11,9 +12,11 @@ use crate::cli::target::TargetArgs;
 use crate::cli::workload::WorkloadArgs;
 use crate::cli::{Cli, Command};
 use crate::commands::run::resolve_workload;
+use crate::commands::{checkpoint, kvcache, train};
 use crate::cosbench;
 use crate::drivers::registry;
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
+use crate::files;
 
 /// Assumed duration of a command whose duration is unknown, in nanoseconds.
 const UNKNOWN_NS: u64 = 30_000_000_000;
@@ -21,6 +24,9 @@ const UNKNOWN_NS: u64 = 30_000_000_000;
 const ONCE_NS: u64 = 500_000_000;
 /// Placeholder address of a server that is not started yet.
 const NOWHERE: &str = "http://127.0.0.1:1";
+
+/// The argument of cells that use the trace of studies.
+pub(super) const OWN_TRACE: &str = "--trace=conversations";
 
 /// Bucket that the study uses on servers that it starts.
 pub(super) const BUCKET: &str = "bucketload-study";
@@ -110,6 +116,33 @@ pub(super) fn estimate(cell: &Cell, target: &Target) -> Result<u64, Failure> {
                 .map(|one| one.saturating_mul(15))
         }
         _ => Ok(UNKNOWN_NS),
+    }
+}
+
+/// Bytes that the cell writes to its target; `None` if that is not known before it runs.
+///
+/// # Errors
+/// When its command line or its trace cannot be read.
+pub(super) fn written(cell: &Cell) -> Result<Option<u64>, Failure> {
+    if !cell.command.is_ai() {
+        return Ok(None);
+    }
+    let mut line = vec!["bucketload".to_owned(), cell.command.name().to_owned()];
+    line.extend(cell.args.iter().cloned());
+    let parsed = Cli::try_parse_from(&line).map_err(|e| Failure::usage(e.to_string()))?;
+    match &parsed.command {
+        Command::Train(args) => train::written(&args.train).map(Some),
+        Command::Checkpoint(args) => checkpoint::written(args).map(Some),
+        Command::Kvcache(args) if cell.args.iter().any(|arg| arg == OWN_TRACE) => {
+            let dir = tempfile::tempdir().or_aborted()?;
+            let path = dir.path().join(conversations::FILE);
+            files::write(&path, conversations::trace())?;
+            let mut args = args.clone();
+            args.trace.files = vec![path];
+            kvcache::written(&args).map(Some)
+        }
+        Command::Kvcache(args) => kvcache::written(args).map(Some),
+        _ => Ok(None),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Applies the command line's choice of targets and experiments to a study.
 
+use std::collections::BTreeMap;
 use std::path::{Path, absolute};
 
-use bucketload_study::model::{Study, Target};
+use bucketload_study::model::{OptionValue, Study, Target};
 use bucketload_study::spec::is_name;
 
 use super::library::SCHEMES;
@@ -42,8 +43,9 @@ pub(super) fn experiments(study: &mut Study, only: &[String]) -> Result<(), Fail
 pub(super) fn targets(
     study: &mut Study,
     wanted: &[String],
-    endpoint: Option<&str>,
+    endpoints: &[String],
 ) -> Result<(), Failure> {
+    let endpoints = Endpoints::parse(endpoints)?;
     if !wanted.is_empty() {
         let mut chosen: Vec<Target> = Vec::new();
         let mut new = Vec::new();
@@ -51,7 +53,7 @@ pub(super) fn targets(
             let target = match study.targets.iter().find(|target| target.name == *text) {
                 Some(known) => known.clone(),
                 None => {
-                    let target = given(text, endpoint, study)?;
+                    let target = given(text, &endpoints, study)?;
                     new.push(target.name.clone());
                     target
                 }
@@ -84,6 +86,7 @@ pub(super) fn targets(
         }
         study.targets = chosen;
     }
+    endpoints.check(&study.targets)?;
     for target in &mut study.targets {
         target.url = form(&target.url)?;
     }
@@ -101,7 +104,69 @@ pub(super) fn targets(
     Ok(())
 }
 
-fn given(text: &str, endpoint: Option<&str>, study: &Study) -> Result<Target, Failure> {
+/// Lets the targets that are named by URL, as services, create their bucket.
+pub(super) fn create_buckets(study: &mut Study, wanted: &[String]) {
+    for target in &mut study.targets {
+        let named = wanted.iter().any(|text| *text == target.name);
+        if !named && target.server.is_empty() && is_service(&target.url) {
+            let options = &mut target.options;
+            options.insert("create-bucket".to_owned(), OptionValue::Switch(true));
+        }
+    }
+}
+
+/// Whether a target is a service with an endpoint.
+fn is_service(url: &str) -> bool {
+    url.contains("://") && !url.starts_with("file:") && !url.starts_with("serve:")
+}
+
+/// The endpoints of the command line: of all targets, or of named ones.
+struct Endpoints<'a> {
+    all: Option<&'a str>,
+    named: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Endpoints<'a> {
+    fn parse(given: &'a [String]) -> Result<Self, Failure> {
+        let mut endpoints = Self {
+            all: None,
+            named: BTreeMap::new(),
+        };
+        for text in given {
+            let before = match text.split_once('=') {
+                Some((name, url)) if is_name(name) => endpoints.named.insert(name, url),
+                _ => endpoints.all.replace(text),
+            };
+            if before.is_some() {
+                return Err(Failure::usage(format!(
+                    "--endpoint-url {text}: given twice for the same targets; write NAME=URL for each target"
+                )));
+            }
+        }
+        Ok(endpoints)
+    }
+
+    fn of(&self, name: &str) -> Option<&'a str> {
+        self.named.get(name).copied().or(self.all)
+    }
+
+    /// Refuses an endpoint of a target that has none.
+    fn check(&self, targets: &[Target]) -> Result<(), Failure> {
+        for (name, url) in &self.named {
+            let mut found = targets.iter().filter(|target| target.name == *name);
+            if !found.any(|target| target.endpoint == *url) {
+                let names: Vec<&str> = targets.iter().map(|t| t.name.as_str()).collect();
+                return Err(Failure::usage(format!(
+                    "--endpoint-url {name}={url}: {name} is not a target of --target with a URL of a service; targets: {}",
+                    names.join(", ")
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn given(text: &str, endpoints: &Endpoints<'_>, study: &Study) -> Result<Target, Failure> {
     let (name, rest) = match text.split_once('=') {
         Some((name, rest)) if is_name(name) => (Some(name), rest),
         _ => (None, text),
@@ -128,16 +193,13 @@ fn given(text: &str, endpoint: Option<&str>, study: &Study) -> Result<Target, Fa
     }
     let name = name.map_or_else(|| called(rest), str::to_owned);
     Ok(Target {
-        name,
-        url: rest.to_owned(),
         // Only services have an endpoint.
-        endpoint: match (
-            endpoint,
-            rest.contains("://") && !rest.starts_with("file:") && !rest.starts_with("serve:"),
-        ) {
+        endpoint: match (endpoints.of(&name), is_service(rest)) {
             (Some(endpoint), true) => endpoint.to_owned(),
             _ => String::new(),
         },
+        name,
+        url: rest.to_owned(),
         ..Target::default()
     })
 }
@@ -197,9 +259,14 @@ mod tests {
     }
 
     fn chosen(wanted: &[&str]) -> Result<Study, String> {
+        with_endpoints(wanted, &["http://h:9000"])
+    }
+
+    fn with_endpoints(wanted: &[&str], endpoints: &[&str]) -> Result<Study, String> {
+        let endpoints: Vec<String> = endpoints.iter().map(|text| (*text).to_owned()).collect();
         let mut study = study();
         let wanted: Vec<String> = wanted.iter().map(|text| (*text).to_owned()).collect();
-        targets(&mut study, &wanted, Some("http://h:9000")).map_err(|failure| failure.message)?;
+        targets(&mut study, &wanted, &endpoints).map_err(|failure| failure.message)?;
         Ok(study)
     }
 
@@ -258,6 +325,21 @@ mod tests {
         ];
         assert_eq!(io500.targets, new);
         assert_eq!(study.baseline, "");
+    }
+
+    #[test]
+    fn each_target_may_have_an_endpoint_of_its_own() {
+        let two = ["a=s3://b", "c=s3://b"];
+        let study = with_endpoints(&two, &["http://h:1", "c=http://h:2/?x=y"]).unwrap();
+        let seen: Vec<&str> = study.targets.iter().map(|t| t.endpoint.as_str()).collect();
+        assert_eq!(seen, ["http://h:1", "http://h:2/?x=y"]);
+        for (wrong, word) in [
+            (["http://h:1", "http://h:2"], "given twice"),
+            (["a=http://h:1", "d=http://h:2"], "targets: a, c"),
+        ] {
+            let refused = with_endpoints(&two, &wrong).unwrap_err();
+            assert!(refused.contains(word), "{refused}");
+        }
     }
 
     #[test]

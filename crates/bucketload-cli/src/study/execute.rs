@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use bucketload_results::journal::Journal;
 use bucketload_run::{StopHandle, StopLevel};
+use bucketload_study::conversations;
 use bucketload_study::journal::{self, End, State};
 use bucketload_study::layout;
 use bucketload_study::model::{Cell, Experiment, JournalLine, Plan, Study};
@@ -30,10 +31,11 @@ const SKIPPED_TARGETS: &str = "bucketload: some targets were skipped, see above.
     command with --retry; or measure a store that already runs with --target NAME=s3://BUCKET --endpoint-url URL and \
     credentials in the environment";
 /// Files of a study of which nothing was measured.
-const KNOWN: [&str; 5] = [
+const KNOWN: [&str; 6] = [
     layout::STUDY,
     layout::PLAN,
     layout::JOURNAL,
+    conversations::FILE,
     layout::OUTPUT,
     LOCK,
 ];
@@ -430,6 +432,11 @@ impl Execution<'_> {
     fn args(&self, cell: &Cell) -> (Vec<String>, Option<&BTreeMap<String, String>>) {
         let own = own_dir(self.dir, &cell.target);
         let mut args: Vec<String> = cell.args.iter().map(|arg| check::fill(arg, &own)).collect();
+        if let Some(at) = args.iter().position(|arg| *arg == check::OWN_TRACE) {
+            let trace = self.dir.join(conversations::FILE);
+            let trace = std::path::absolute(&trace).unwrap_or(trace);
+            args[at] = format!("--trace={}", trace.display());
+        }
         let ready = self.ready.as_ref().map(|(_, ready)| ready);
         if let Some(ready) = ready.filter(|_| cell.command.takes_target()) {
             args.extend(ready.args.iter().cloned());

@@ -22,11 +22,12 @@ mod servers;
 mod settle;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bucketload_study::model::{Plan, SCHEMA, Study};
+use bucketload_study::model::{Cell, Plan, SCHEMA, Study};
 use bucketload_study::plan::{PlanOptions, plan};
-use bucketload_study::{layout, spec};
+use bucketload_study::{conversations, layout, spec};
 
 use crate::cli::GlobalArgs;
 use crate::cli::study::{StudyArgs, StudyCommand};
@@ -40,6 +41,7 @@ pub(crate) fn execute(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Fai
         Some(StudyCommand::List) => list(),
         Some(StudyCommand::Show { name }) => match spec::builtin(name) {
             Some(text) => print(text.as_bytes()),
+            None if name == conversations::NAME => print(conversations::trace().as_bytes()),
             None => Err(unknown(name)),
         },
         Some(StudyCommand::Report { dir }) => report(dir, global.quiet),
@@ -83,7 +85,8 @@ fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     })?;
     let servers = script::Scripts::find(args.servers.as_deref(), &study)?;
     if args.dry_run {
-        return print(summary::plan(&study, &plan).as_bytes());
+        let written = written(&plan)?;
+        return print(summary::plan(&study, &plan, &written).as_bytes());
     }
     let dir = match &args.dir {
         Some(dir) => dir.clone(),
@@ -113,6 +116,26 @@ fn measure(args: &StudyArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     )
 }
 
+/// Bytes that cells write to each target, by name, as far as that is known: all together, and the most of one cell.
+fn written(plan: &Plan) -> Result<BTreeMap<String, (u64, u64)>, Failure> {
+    // Repetitions and targets write the same.
+    let mut known: BTreeMap<(&str, &str), Option<u64>> = BTreeMap::new();
+    let mut all = BTreeMap::new();
+    for cell in &plan.cells {
+        let key = (cell.experiment.as_str(), cell.value.as_str());
+        let bytes = match known.get(&key) {
+            Some(bytes) => *bytes,
+            None => *known.entry(key).or_insert(check::written(cell)?),
+        };
+        if let Some(bytes) = bytes {
+            let (sum, most): &mut (u64, u64) = all.entry(cell.target.clone()).or_default();
+            *sum = sum.saturating_add(bytes);
+            *most = bytes.max(*most);
+        }
+    }
+    Ok(all)
+}
+
 /// The study with the changes of the command line.
 fn wanted(args: &StudyArgs) -> Result<Study, Failure> {
     let name = args.study.as_deref().unwrap_or_default();
@@ -133,7 +156,10 @@ fn wanted(args: &StudyArgs) -> Result<Study, Failure> {
             .for_each(|experiment| experiment.repetitions = 0);
     }
     choose::experiments(&mut study, &args.only)?;
-    choose::targets(&mut study, &args.target, args.endpoint_url.as_deref())?;
+    choose::targets(&mut study, &args.target, &args.endpoint_url)?;
+    if args.create_bucket {
+        choose::create_buckets(&mut study, &args.target);
+    }
     Ok(study)
 }
 
@@ -200,7 +226,12 @@ fn begin(dir: &Path, study: &Study, plan: &Plan) -> Result<(), Failure> {
     };
     std::fs::create_dir_all(dir).map_err(failed(dir))?;
     let used = dir.read_dir().map_err(failed(dir))?.flatten();
-    let ours = [layout::STUDY, layout::CELLS, layout::TARGETS];
+    let ours = [
+        layout::STUDY,
+        layout::CELLS,
+        layout::TARGETS,
+        conversations::FILE,
+    ];
     for entry in used {
         // A process that was killed here leaves the first of these files.
         if !ours.iter().any(|name| entry.file_name() == *name) {
@@ -212,6 +243,11 @@ fn begin(dir: &Path, study: &Study, plan: &Plan) -> Result<(), Failure> {
     }
     for name in [layout::CELLS, layout::TARGETS] {
         std::fs::create_dir_all(dir.join(name)).map_err(failed(dir))?;
+    }
+    let uses_trace = |cell: &Cell| cell.args.iter().any(|arg| arg == check::OWN_TRACE);
+    if plan.cells.iter().any(uses_trace) {
+        let text = conversations::trace();
+        write_whole(&dir.join(conversations::FILE), text.as_bytes())?;
     }
     let text = toml::to_string(study).or_aborted()?;
     write_whole(&dir.join(layout::STUDY), text.as_bytes())?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bucketload_core::units::format_duration;
+use bucketload_results::units;
 use bucketload_study::journal::{End, State};
 use bucketload_study::model::{Plan, Study};
 
@@ -27,7 +28,9 @@ pub(super) fn tenths(ns: u64) -> String {
 }
 
 /// The plan, for `--dry-run`.
-pub(super) fn plan(study: &Study, plan: &Plan) -> String {
+///
+/// `written` has the bytes that cells write to each target: all together, and the most of one cell.
+pub(super) fn plan(study: &Study, plan: &Plan, written: &BTreeMap<String, (u64, u64)>) -> String {
     let mut out = format!("{}: {}\n", study.name, study.title);
     // Writing to a string cannot fail.
     for note in &plan.notes {
@@ -40,6 +43,14 @@ pub(super) fn plan(study: &Study, plan: &Plan) -> String {
         format_duration(study.recovery_ns),
         seconds(plan.estimate_ns)
     );
+    for (target, (all, most)) in written {
+        let _ = writeln!(
+            out,
+            "  training data, checkpoints and cached blocks on {target}: {} written in all, at most {} at a time",
+            units::bytes(*all as f64),
+            units::bytes(*most as f64)
+        );
+    }
     for cell in &plan.cells {
         let _ = writeln!(
             out,

@@ -13,6 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::slo::{Bound, Objective, Slo, Statistic, Timing};
+use crate::ai::AiFigures;
 use crate::error::ErrorKind;
 use crate::histogram::Histogram;
 use crate::op::OpClass;
@@ -31,8 +32,8 @@ pub struct TrialEvidence<'a> {
     pub timeout_ns: u64,
     /// Whether a failed read of an absent object counts as a failure.
     pub not_found_is_failure: bool,
-    /// Mean utilisation of the accelerators, 0 to 1; `None` if the trial did not train or no step counts.
-    pub utilisation: Option<f64>,
+    /// The figures of training, checkpoints or a cache that the trial has.
+    pub ai: &'a AiFigures,
     /// The verdict on the trial's validity.
     pub verdict: &'a Verdict,
 }
@@ -147,7 +148,7 @@ fn check(objective: &Objective, e: &TrialEvidence<'_>) -> CheckedObjective {
             Statistic::Max => times.max_ns() as f64,
         },
         Bound::Errors { .. } => failed as f64 / n as f64,
-        Bound::Utilisation { .. } => e.utilisation.unwrap_or(f64::NAN),
+        Bound::Ai { figure, .. } => e.ai.get(&figure).copied().unwrap_or(f64::NAN),
         // The tally extends to the end of the drain, but the window does not. The window's rate is therefore
         // divided among the classes.
         Bound::Operations { .. } => e.ok_per_s * ok as f64 / e.tally.ok().max(1) as f64,
@@ -250,6 +251,7 @@ pub fn absent_classes(slo: &Slo, performed: &[OpClass]) -> Vec<OpClass> {
 #[cfg(test)]
 mod tests {
     use super::{TrialEvidence, TrialMeaning, judge};
+    use crate::ai::AiFigures;
     use crate::error::ErrorKind;
     use crate::op::OpClass;
     use crate::tally::Tally;
@@ -296,7 +298,7 @@ mod tests {
             ok_per_s: 100.0,
             timeout_ns: 30_000 * MS,
             not_found_is_failure: true,
-            utilisation: None,
+            ai: &AiFigures::new(),
             verdict: &verdict(rules),
         };
         judge(&slo.parse().unwrap(), &evidence).meaning
@@ -346,7 +348,7 @@ mod tests {
             ok_per_s: 100.0,
             timeout_ns: 30_000 * MS,
             not_found_is_failure: false,
-            utilisation: None,
+            ai: &AiFigures::new(),
             verdict: &verdict(&[]),
         };
         let judged = judge(&"p99<1s,errors<0.1%".parse().unwrap(), &evidence);

@@ -6,13 +6,13 @@
 //! METRIC    = [ "ttfb." ] ( "p" PERCENT | "mean" | "max" )     bound: a duration
 //!           | "errors"                                         bound: a share
 //!           | "throughput"                                     bound: N/s, or a size per second
-//!           | "au"                                             bound: a share (of training, without a class)
+//!           | AI figure ([`AiFigure`]), without a class           bound: a share, N/s, a size per second or a duration
 //! ```
 //!
 //! The names that studies have for metrics are accepted too: `bandwidth`, `first-byte` and `p999`.
 //!
 //! Durations are *response times* (from the intended start), of all operations or of one class. Bounds on
-//! durations and errors are ceilings, bounds on throughput and accelerator utilisation are floors. An SLO without an objective for errors
+//! durations and errors are ceilings, bounds on throughput, shares of success and other rates are floors. An SLO without an objective for errors
 //! gets `errors<=0.1%` (docs/spec/statistics.md section 6).
 
 use std::fmt;
@@ -21,6 +21,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ai::{AiFigure, AiKind};
 use crate::op::OpClass;
 use crate::units::{
     Invalid, format_duration, format_rate, format_size_f64, parse_duration, parse_rate,
@@ -74,10 +75,12 @@ pub enum Bound {
         /// The floor, operations per second.
         per_s: f64,
     },
-    /// The utilisation of the accelerators of a training must reach this.
-    Utilisation {
-        /// The floor, 0 to 1.
-        share: f64,
+    /// A figure of training, checkpoints or a cache must reach this, or stay below it if it is a time.
+    Ai {
+        /// The figure.
+        figure: AiFigure,
+        /// The bound: a share, per second, bytes per second or nanoseconds.
+        value: f64,
     },
     /// Object bytes of successful operations per second must reach this.
     Bytes {
@@ -130,11 +133,15 @@ impl Slo {
         self.objectives.iter().filter_map(|o| o.class)
     }
 
+    /// The figures of training, checkpoints and caches that objectives concern.
+    pub fn ai_figures(&self) -> impl Iterator<Item = AiFigure> + '_ {
+        self.objectives.iter().filter_map(Objective::ai_figure)
+    }
+
     /// Whether an objective concerns the utilisation of accelerators.
     #[must_use]
     pub fn wants_utilisation(&self) -> bool {
-        let of = |o: &Objective| matches!(o.bound, Bound::Utilisation { .. });
-        self.objectives.iter().any(of)
+        self.ai_figures().any(|figure| figure == AiFigure::Au)
     }
 
     /// The objective for which the latency-against-load curve is drawn: the first one on a duration.
@@ -214,9 +221,14 @@ impl FromStr for Objective {
             ("errors", Timing::Response) => Bound::Errors {
                 share: parse_share(value).map_err(|e| wrong(e.to_string()))?,
             },
-            ("au", Timing::Response) if class.is_none() => Bound::Utilisation {
-                share: parse_share(value).map_err(|e| wrong(e.to_string()))?,
-            },
+            (name, Timing::Response) if AiFigure::from_name(name).is_some() => {
+                let figure = AiFigure::from_name(name).filter(|_| class.is_none());
+                let figure = figure.ok_or_else(|| {
+                    wrong(format!("{name} is a figure of the whole run; name no class"))
+                })?;
+                let value = ai_value(figure, value).map_err(|e| wrong(e.to_string()))?;
+                Bound::Ai { figure, value }
+            }
             ("throughput" | "bandwidth", Timing::Response) => {
                 throughput(name, value).map_err(|e| wrong(e.to_string()))?
             }
@@ -232,7 +244,7 @@ impl FromStr for Objective {
                 },
             },
         };
-        let ceiling = matches!(bound, Bound::Duration { .. } | Bound::Errors { .. });
+        let ceiling = bound.is_ceiling();
         if ceiling != below {
             let sign = if ceiling { "<" } else { ">" };
             return Err(wrong(format!("{metric} is limited with {sign} or {sign}=")));
@@ -242,6 +254,19 @@ impl FromStr for Objective {
             bound,
             inclusive,
         })
+    }
+}
+
+/// The bound of a figure in its unit.
+fn ai_value(figure: AiFigure, value: &str) -> Result<f64, Invalid> {
+    match figure.kind() {
+        AiKind::Share => parse_share(value),
+        AiKind::PerSecond => parse_rate(value),
+        AiKind::BytesPerSecond => bytes_per_s(value, "write a size per second such as 2GiB/s"),
+        AiKind::Time => match parse_duration(value)? {
+            0 => Err(Invalid::new("nothing takes zero time", REMEDY)),
+            ns => Ok(ns as f64),
+        },
     }
 }
 
@@ -267,15 +292,28 @@ fn throughput(name: &str, value: &str) -> Result<Bound, Invalid> {
         Ok(per_s) if name == "throughput" => return Ok(Bound::Operations { per_s }),
         _ => {}
     }
-    let wrong = || {
-        Invalid::new(
-            format!("`{value}` is not a throughput"),
-            "write operations such as 500/s, or bytes such as 100MiB/s",
-        )
-    };
-    let size = value.strip_suffix("/s").ok_or_else(wrong)?;
-    let per_s = parse_size_f64(size.trim()).map_err(|_| wrong())?;
+    let remedy = "write operations such as 500/s, or bytes such as 100MiB/s";
+    let per_s = bytes_per_s(value, remedy)?;
     Ok(Bound::Bytes { per_s })
+}
+
+/// A size per second.
+fn bytes_per_s(value: &str, remedy: &str) -> Result<f64, Invalid> {
+    let wrong = || Invalid::new(format!("`{value}` is not a throughput"), remedy);
+    let size = value.strip_suffix("/s").ok_or_else(wrong)?;
+    parse_size_f64(size.trim()).map_err(|_| wrong())
+}
+
+impl Bound {
+    /// Whether values must stay below it, rather than reach it.
+    #[must_use]
+    pub const fn is_ceiling(&self) -> bool {
+        match self {
+            Self::Duration { .. } | Self::Errors { .. } => true,
+            Self::Ai { figure, .. } => figure.is_ceiling(),
+            Self::Operations { .. } | Self::Bytes { .. } => false,
+        }
+    }
 }
 
 impl Statistic {
@@ -301,7 +339,7 @@ impl Objective {
                 Timing::Ttfb => format!("ttfb.{}", statistic.name()),
             },
             Bound::Errors { .. } => "errors".to_owned(),
-            Bound::Utilisation { .. } => "au".to_owned(),
+            Bound::Ai { figure, .. } => figure.name().to_owned(),
             Bound::Operations { .. } | Bound::Bytes { .. } => "throughput".to_owned(),
         };
         match self.class {
@@ -310,32 +348,49 @@ impl Objective {
         }
     }
 
+    /// The figure of training, checkpoints or a cache that it concerns, if any.
+    #[must_use]
+    pub const fn ai_figure(&self) -> Option<AiFigure> {
+        match self.bound {
+            Bound::Ai { figure, .. } => Some(figure),
+            _ => None,
+        }
+    }
+
     /// Whether a measured `value` meets the bound. The value has the bound's unit: nanoseconds, a share, or
     /// per second.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
-        let (bound, floor) = match self.bound {
-            Bound::Duration { ns, .. } => (ns as f64, false),
-            Bound::Errors { share } => (share, false),
-            Bound::Utilisation { share } => (share, true),
-            Bound::Operations { per_s } | Bound::Bytes { per_s } => (per_s, true),
+        let bound = match self.bound {
+            Bound::Duration { ns, .. } => ns as f64,
+            Bound::Errors { share } => share,
+            Bound::Ai { value, .. } => value,
+            Bound::Operations { per_s } | Bound::Bytes { per_s } => per_s,
         };
         if value == bound {
             self.inclusive
         } else {
-            (value > bound) == floor && !value.is_nan()
+            (value < bound) == self.bound.is_ceiling() && !value.is_nan()
         }
     }
 }
 
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, bound) = match self.bound {
-            Bound::Duration { ns, .. } => ('<', format_duration(ns)),
-            Bound::Errors { share } => ('<', format!("{}%", (share * 1e14).round() / 1e12)),
-            Bound::Utilisation { share } => ('>', format!("{}%", (share * 1e14).round() / 1e12)),
-            Bound::Operations { per_s } => ('>', format_rate(per_s)),
-            Bound::Bytes { per_s } => ('>', format!("{}/s", format_size_f64(per_s))),
+        let sign = if self.bound.is_ceiling() { '<' } else { '>' };
+        let percent = |share: f64| format!("{}%", (share * 1e14).round() / 1e12);
+        let bytes = |per_s| format!("{}/s", format_size_f64(per_s));
+        let bound = match self.bound {
+            Bound::Duration { ns, .. } => format_duration(ns),
+            Bound::Errors { share } => percent(share),
+            Bound::Operations { per_s } => format_rate(per_s),
+            Bound::Bytes { per_s } => bytes(per_s),
+            Bound::Ai { figure, value } => match figure.kind() {
+                AiKind::Share => percent(value),
+                AiKind::PerSecond => format_rate(value),
+                AiKind::BytesPerSecond => bytes(value),
+                AiKind::Time => format_duration(value as u64),
+            },
         };
         let equal = if self.inclusive { "=" } else { "" };
         write!(f, "{}{sign}{equal}{bound}", self.metric())
@@ -359,6 +414,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Bound, Objective, Slo, Statistic, Timing};
+    use crate::ai::AiFigure;
     use crate::op::OpClass;
 
     fn objective(text: &str) -> Objective {
@@ -405,10 +461,36 @@ mod tests {
     #[test]
     fn utilisation_is_a_floor_without_a_class() {
         let au = objective("au>=90%");
-        assert_eq!(au.bound, Bound::Utilisation { share: 0.9 });
+        assert_eq!(
+            au.bound,
+            Bound::Ai {
+                figure: AiFigure::Au,
+                value: 0.9
+            }
+        );
         assert!(au.holds(0.9) && !au.holds(0.899) && !au.holds(f64::NAN));
         assert_eq!(au.to_string(), "au>=90%");
         assert!("au<90%".parse::<Slo>().is_err() && "get.au>90%".parse::<Slo>().is_err());
+        let write = objective("checkpoint-write-time<=20s");
+        assert!(write.holds(2e10) && !write.holds(2.1e10) && !write.holds(f64::NAN));
+        for text in [
+            "samples>=500/s",
+            "checkpoint-read>2GiB/s",
+            "dlio-write-time<10s",
+            "hit-ratio>=40%",
+            "load-p99<50ms",
+        ] {
+            assert_eq!(objective(text).to_string(), text);
+        }
+        for wrong in [
+            "samples<5/s",
+            "checkpoint-read>5s",
+            "load-p99<0s",
+            "get.load-p99<5ms",
+            "hit-ratio>2s",
+        ] {
+            assert!(wrong.parse::<Slo>().is_err(), "{wrong}");
+        }
         assert!("au>90%".parse::<Slo>().unwrap().wants_utilisation());
     }
 

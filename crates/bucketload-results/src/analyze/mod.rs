@@ -34,6 +34,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bucketload_core::agent::{AGENTS, AgentsFile};
+use bucketload_core::ai::AiFigures;
 use bucketload_core::capacity::{CheckedObjective, TrialEvidence, judge as judge_slo};
 use bucketload_core::plan::{Accounting, PhaseKind, PhasePlan};
 use bucketload_core::slowest::SlowRequest;
@@ -50,7 +51,7 @@ use self::window::Marks;
 use crate::error::ResultsError;
 use crate::result::{
     CheckpointResult, Latency, OracleResult, Ossperf, PhaseResult, RoundsResult, RunResult, SCHEMA,
-    SteadySeries, Summary, TrainResult, Window,
+    SteadySeries, Summary, TrainResult, Window, ai,
 };
 use crate::rundir::{Manifest, RunDir, Status};
 use crate::units;
@@ -287,10 +288,16 @@ fn phase(
         client.headroom_factor = reserve.map(|r| r.factor);
         client.headroom_limit = reserve.map(|r| r.limit);
     }
+    let kvcache = model::kvcache(plan, scan, &gathered.tally);
     let objectives = verdict.as_ref().map_or_else(Vec::new, |verdict| {
-        let train = TrainResult::of(plan, index, &events.epochs);
-        let utilisation = train.and_then(|train| train.utilisation());
-        let figures = (rates.ops_per_s.mean, utilisation);
+        let ai = ai::of_phase(
+            plan,
+            TrainResult::of(plan, index, &events.epochs).as_ref(),
+            kvcache.as_ref(),
+            events.ranks.get(&index),
+            events.marks(index).started_ns,
+        );
+        let figures = (rates.ops_per_s.mean, &ai);
         objectives(manifest, plan, &gathered.tally, figures, verdict)
     });
     let realised = if measured {
@@ -338,7 +345,7 @@ fn phase(
         slowest: anatomy::slowest(slowest),
         jobs: model::jobs(plan, scan, tally, verdict.as_ref(), bins),
         replay: model::replay(plan, scan, tally),
-        kvcache: model::kvcache(plan, scan, tally, part.window.seconds()),
+        kvcache,
         backlog: open_loop.then(|| accounting::backlog(plan, scan.series.bins(), bins)),
         streams: events
             .streams
@@ -353,12 +360,12 @@ fn phase(
 }
 
 /// The run's objectives, compared with a measured phase. An objective of a class that the phase does not perform is
-/// left out.
+/// left out, and so is one on a figure that it cannot have.
 fn objectives(
     manifest: &Manifest,
     plan: &PhasePlan,
     tally: &Tally,
-    (ok_per_s, utilisation): (f64, Option<f64>),
+    (ok_per_s, ai): (f64, &AiFigures),
     verdict: &Verdict,
 ) -> Vec<CheckedObjective> {
     let Some(slo) = &manifest.slo else {
@@ -369,7 +376,7 @@ fn objectives(
         ok_per_s,
         timeout_ns: manifest.plan.timeout_ns,
         not_found_is_failure: manifest.plan.not_found_is_failure,
-        utilisation,
+        ai,
         verdict,
     };
     let checked = judge_slo(slo, &evidence).checked;
@@ -381,7 +388,12 @@ fn objectives(
         !listed || mix.any(|entry| entry.class == class)
     };
     let checked = slo.objectives.iter().zip(checked);
-    let concern = checked.filter(|(objective, _)| objective.class.is_none_or(performs));
+    let concern = checked.filter(|(objective, _)| {
+        objective.class.is_none_or(performs)
+            && objective
+                .ai_figure()
+                .is_none_or(|figure| figure.is_of(plan))
+    });
     concern.map(|(_, checked)| checked).collect()
 }
 

@@ -7,10 +7,11 @@
 pub mod page;
 pub mod text;
 
+use bucketload_core::ai::AiFigure;
 use bucketload_core::capacity::Statistic;
 use bucketload_core::capacity::{
-    Bound, CheckedObjective, Judgement, Outcome, Search, Settings, Slo, Threshold, Timing, Trial,
-    TrialEvidence, TrialFinding, TrialMeaning, TrialResult, eval,
+    Bound, CheckedObjective, Judgement, Objective, Outcome, Search, Settings, Slo, Threshold,
+    Timing, Trial, TrialEvidence, TrialFinding, TrialMeaning, TrialResult, eval,
 };
 use bucketload_core::histogram::Histogram;
 use bucketload_core::plan::Plan;
@@ -20,7 +21,7 @@ use bucketload_core::tally::Tally;
 use bucketload_core::verdict;
 use serde::{Deserialize, Serialize};
 
-use crate::result::{RunResult, TrainResult};
+use crate::result::{RunResult, ai};
 use crate::study::{Study, StudyFiles};
 
 /// Version of the JSON format.
@@ -120,12 +121,13 @@ impl Record {
     ) -> Option<Self> {
         let phase = result.measured().next()?;
         let ok_per_s = phase.rates.ops_per_s.mean;
+        let ai = result.ai();
         let evidence = TrialEvidence {
             tally,
             ok_per_s,
             timeout_ns: plan.timeout_ns,
             not_found_is_failure: plan.not_found_is_failure,
-            utilisation: result.train.first().and_then(TrainResult::utilisation),
+            ai: &ai,
             verdict: &result.verdict,
         };
         let times = |timing| {
@@ -180,7 +182,7 @@ impl Record {
     #[must_use]
     pub fn utilisation(&self) -> Option<f64> {
         let mut checked = self.judgement.checked.iter();
-        checked.find(|c| c.objective.starts_with("au"))?.value
+        checked.find(|c| figure(c) == Some(AiFigure::Au))?.value
     }
 
     /// The trial's finding, as the search needs it.
@@ -381,13 +383,22 @@ impl Header {
     }
 }
 
+/// The figure of training, checkpoints or a cache that an objective concerns, if any.
+fn figure(checked: &CheckedObjective) -> Option<AiFigure> {
+    let objective: Objective = checked.objective.parse().ok()?;
+    objective.ai_figure()
+}
+
 /// A measured value in the unit of its objective.
 fn value(checked: &CheckedObjective) -> String {
     let Some(value) = checked.value else {
         return "nothing measured".to_owned();
     };
+    if let Some(figure) = figure(checked) {
+        return ai::unit(figure).show(value);
+    }
     match checked.objective.as_str() {
-        o if o.contains("errors") || o.starts_with("au") => crate::units::percent(value),
+        o if o.contains("errors") => crate::units::percent(value),
         o if o.contains("throughput") => format!("{}/s", crate::units::rate(value)),
         _ => crate::units::ns(value),
     }

@@ -1,5 +1,6 @@
 //! A capacity search as a page.
 
+use bucketload_core::ai::AiFigure;
 use bucketload_core::capacity::{Bound, Limit, TrialMeaning};
 
 use super::{CapacityResult, LoadPoint, Record, text::conclusion, value};
@@ -166,7 +167,10 @@ fn curve(result: &CapacityResult) -> Vec<Chart> {
         .objectives
         .iter()
         .find_map(|o| match o.bound {
-            Bound::Utilisation { share } => Some([first, last].map(|rate| (rate, share))),
+            Bound::Ai {
+                figure: AiFigure::Au,
+                value,
+            } => Some([first, last].map(|rate| (rate, value))),
             _ => None,
         });
     let wanted = wanted.map(|level| Series::line("objective", 1, level).dashed());

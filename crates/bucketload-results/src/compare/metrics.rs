@@ -1,5 +1,6 @@
 //! The quantities of a comparison, one value per run.
 
+use bucketload_core::ai::AiFigure;
 use bucketload_core::capacity::Statistic;
 use bucketload_core::stats::decide::Better;
 use bucketload_core::stats::quantile::Print;
@@ -7,8 +8,9 @@ use bucketload_core::verdict::Word;
 
 use super::{Effect, Quantity, Run, Sample, Unit};
 use crate::drill::{DrillResult, Times};
+use crate::result::ai;
 use crate::result::metric::{Figures, Metric};
-use crate::result::{Latency, PhaseResult, RunResult};
+use crate::result::{Latency, PhaseResult};
 
 /// The metrics of a whole phase that are compared, with their names in comparisons: those of which more is better, then
 /// the others.
@@ -82,38 +84,62 @@ pub(super) fn samples(a: &[Run], b: &[Run]) -> (Vec<Sample>, Vec<String>) {
 
 fn values(run: &Run, latencies: bool) -> Vec<Value> {
     let several = run.result.measured().count() > 1;
-    let mut out = of_headline(&run.result);
-    // Single phases say little where the model has figures over all of them.
-    let told = several && !out.is_empty();
-    for phase in run.result.measured().filter(|_| !told) {
-        of_phase(phase, several, latencies, &mut out);
+    let mut out = Vec::new();
+    let ai = run.result.ai_by_phase();
+    for (phase, figures) in &ai {
+        out.extend(
+            figures
+                .iter()
+                .map(|(f, value)| of_ai(phase, several, *f, *value)),
+        );
+    }
+    for phase in run.result.measured() {
+        of_phase(phase, several, latencies, ai.is_empty(), &mut out);
     }
     out.extend(run.result.drill.iter().flat_map(of_drill));
     out
 }
 
-/// The figures that users of the run's model look for first.
-fn of_headline(result: &RunResult) -> Vec<Value> {
-    let facts = result.headline().into_iter();
-    let compared =
-        facts.filter_map(|fact| Some((fact.name, fact.figure?.0, fact.compared?, fact.decides)));
-    compared
-        .map(|(name, id, (unit, better, value), primary)| {
-            let quantity = Quantity {
-                id: format!("headline/{id}"),
-                name,
-                unit,
-                better,
-                effect: match unit {
-                    Unit::Share => Effect::Difference,
-                    _ => Effect::Ratio,
-                },
-                primary,
-                gate: true,
-            };
-            (quantity, value)
-        })
-        .collect()
+/// A figure of training, checkpoints or a cache. What follows from another one, such as samples per second from the
+/// utilisation, is shown but decides nothing.
+fn of_ai(phase: &str, several: bool, figure: AiFigure, value: f64) -> Value {
+    let decides = matches!(
+        figure,
+        AiFigure::Au
+            | AiFigure::CheckpointWriteTime
+            | AiFigure::CheckpointReadTime
+            | AiFigure::HitRatio
+            | AiFigure::LoadP50
+    );
+    let follows = matches!(
+        figure,
+        AiFigure::Samples
+            | AiFigure::InputRate
+            | AiFigure::CheckpointWrite
+            | AiFigure::CheckpointRead
+            | AiFigure::DlioWrite
+            | AiFigure::DlioRead
+    );
+    let prefix = match (several, phase) {
+        (false, _) | (_, "") => String::new(),
+        _ => format!("{phase} "),
+    };
+    let quantity = Quantity {
+        id: match phase {
+            "" => format!("run/{figure}"),
+            phase => format!("{phase}/{figure}"),
+        },
+        name: format!("{prefix}{}", Metric::of_ai(figure).title),
+        unit: ai::unit(figure),
+        better: match figure.is_ceiling() {
+            true => Better::Lower,
+            false => Better::Higher,
+        },
+        effect: Effect::Ratio,
+        primary: decides,
+        gate: !follows,
+    };
+    (quantity, value)
 }
 
 /// The figures of a drill that broke something. A time that is shorter than an interval counts as an interval, because
@@ -135,20 +161,15 @@ fn of_drill(drill: &DrillResult) -> Vec<Value> {
         };
         Some((quantity, s * 1e9))
     };
-    let share = |id: &str, name: &str, better, value: f64| {
-        let quantity = Quantity {
-            id: format!("drill/{id}"),
-            name: format!("{name} since the first break"),
-            unit: Unit::Share,
-            better,
-            effect: Effect::Difference,
-            primary: false,
-            gate: true,
-        };
-        Some((quantity, value))
+    let availability = Quantity {
+        id: "drill/availability".to_owned(),
+        name: "availability since the first break".to_owned(),
+        unit: Unit::Share,
+        better: Better::Higher,
+        effect: Effect::Difference,
+        primary: false,
+        gate: true,
     };
-    let of = drill.available_since.of.max(1) as f64;
-    let failed: u64 = drill.errors.iter().map(|error| error.count).sum();
     [
         time("time to recover", true, drill.recover),
         time("time to detect", false, drill.detect),
@@ -158,26 +179,22 @@ fn of_drill(drill: &DrillResult) -> Vec<Value> {
             Some(drill.longest_gap),
         ),
         time("backlog worked off", false, drill.worked_off),
-        share(
-            "availability",
-            "availability",
-            Better::Higher,
-            drill.available_since.share,
-        ),
-        share("failed", "failed", Better::Lower, failed as f64 / of),
-        share(
-            "retries",
-            "retries per operation",
-            Better::Lower,
-            drill.retries as f64 / of,
-        ),
+        Some((availability, drill.available_since.share)),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<Value>) {
+/// The figures of a phase. Its throughput or medians are the primary ones if the run has no figures of its own kind
+/// (`plain`).
+fn of_phase(
+    phase: &PhaseResult,
+    several: bool,
+    latencies: bool,
+    plain: bool,
+    out: &mut Vec<Value>,
+) {
     let prefix = if several {
         format!("{} ", phase.name)
     } else {
@@ -206,7 +223,7 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
     };
     let [rates, costs] = COMPARED;
     for (name, metric, value) in figures(rates) {
-        let primary = closed && metric == Metric::Throughput;
+        let primary = plain && closed && metric == Metric::Throughput;
         add(name, metric.unit, Better::Higher, primary, true, value);
     }
     for class in phase.classes.iter().filter(|_| latencies) {
@@ -237,7 +254,7 @@ fn of_phase(phase: &PhaseResult, several: bool, latencies: bool, out: &mut Vec<V
                 .iter()
                 .filter(|p| p.print != Print::Omit)
             {
-                let primary = !closed && *kind == "response" && p.q == 0.5;
+                let primary = plain && !closed && *kind == "response" && p.q == 0.5;
                 duration(&Statistic::Quantile(p.q).name(), primary, p.value_ns as f64);
             }
         }

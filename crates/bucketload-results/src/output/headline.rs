@@ -10,7 +10,7 @@ use bucketload_core::verdict::{Headroom, Limit, Reason, Verdict, Word};
 use super::TextOptions;
 use super::lines::room;
 use crate::kit::{Cell, Style, Table};
-use crate::result::{ClassResult, PhaseResult, RunResult};
+use crate::result::{ClassResult, PhaseResult, RunResult, ai};
 use crate::units;
 
 /// Classes and phases that the first line shows.
@@ -228,7 +228,7 @@ fn measured(checked: &CheckedObjective) -> String {
         Bound::Errors { .. } => units::percent(value),
         Bound::Operations { .. } => format!("{}/s", units::rate(value)),
         Bound::Bytes { .. } => format!("{}/s", units::bytes(value)),
-        Bound::Utilisation { .. } => units::percent(value),
+        Bound::Ai { figure, .. } => ai::unit(figure).show(value),
     };
     match checked.print {
         Print::Bold => text,

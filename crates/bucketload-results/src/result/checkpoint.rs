@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use bucketload_core::plan::checkpoint::{CheckpointAction, CheckpointPlan};
-use bucketload_core::plan::{PhaseKind, Plan};
+use bucketload_core::plan::{PhaseKind, PhasePlan, Plan};
 use bucketload_core::ranks::{PhaseRanks, RankSum};
 use bucketload_core::stats::moments::mean;
 use serde::{Deserialize, Serialize};
@@ -196,6 +196,33 @@ impl CheckpointResult {
             races,
             loss,
         })
+    }
+
+    /// The one checkpoint of `phase`, written or read, with its figures.
+    #[must_use]
+    pub(crate) fn of_phase(
+        phase: &PhasePlan,
+        plan: &CheckpointPlan,
+        ranks: Option<&PhaseRanks>,
+        started_ns: u64,
+    ) -> Self {
+        let sums = ranks.map_or(&[][..], |ranks| &ranks.ranks);
+        let checkpoints = vec![CheckpointTime::new(&phase.name, plan, sums, started_ns)];
+        let (objects, bytes) = plan.total();
+        Self {
+            model: plan.model.name.clone(),
+            ranks: plan.ranks,
+            job_ranks: plan.model.ranks(),
+            scale: (plan.scale.parts, plan.scale.of),
+            objects,
+            bytes,
+            interval_s: plan.interval_ns as f64 / 1e9,
+            write: CheckpointMean::of(&checkpoints, CheckpointAction::Write),
+            read: CheckpointMean::of(&checkpoints, CheckpointAction::Read),
+            checkpoints,
+            latest_s: None,
+            loss: None,
+        }
     }
 
     /// The figures under the names of DLIO's `summary.json`, in which `GB` is GiB.

@@ -9,15 +9,10 @@
 //!
 //! A run whose model says nothing shows operations per second and response times.
 
-use bucketload_core::stats::decide::Better;
-
 use super::checkpoint::{CheckpointMean, CheckpointResult};
 use super::{RunResult, TrainResult};
 use crate::io500::ScoreTable;
-use crate::kit::Unit;
 use crate::units;
-
-const GIB: f64 = 1_073_741_824.0;
 
 /// One figure of a headline.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,10 +25,6 @@ pub struct Fact {
     pub brief: String,
     /// The figure for programs: its name, which ends in the unit, and its value.
     pub figure: Option<(String, f64)>,
-    /// The figure for comparisons: its unit, which value is better, and the value in that unit.
-    pub compared: Option<(Unit, Better, f64)>,
-    /// Whether comparisons are decided by it.
-    pub decides: bool,
 }
 
 impl Fact {
@@ -43,8 +34,6 @@ impl Fact {
             text,
             brief: String::new(),
             figure: None,
-            compared: None,
-            decides: false,
         }
     }
 
@@ -58,15 +47,6 @@ impl Fact {
         self
     }
 
-    fn compared(mut self, unit: Unit, better: Better, value: f64) -> Self {
-        self.compared = Some((unit, better, value));
-        self
-    }
-
-    fn decides(mut self) -> Self {
-        self.decides = true;
-        self
-    }
 }
 
 /// A result of a workload model that says what its user came for.
@@ -170,20 +150,16 @@ fn direction(name: &str, mean: &CheckpointMean) -> [Fact; 3] {
     [
         Fact::new(&format!("{name} throughput"), gib(rate))
             .brief(format!("{name} {}", gib(rate)))
-            .figure(&format!("{name}_gib_per_s"), rate)
-            .compared(Unit::BytesPerS, Better::Higher, rate * GIB)
-            .decides(),
+            .figure(&format!("{name}_gib_per_s"), rate),
         Fact::new(&format!("{name} throughput by DLIO"), gib(dlio))
             .brief(format!("DLIO {}", gib(dlio)))
-            .figure(&format!("{name}_dlio_gib_per_s"), dlio)
-            .compared(Unit::BytesPerS, Better::Higher, dlio * GIB),
+            .figure(&format!("{name}_dlio_gib_per_s"), dlio),
         Fact::new(
             &format!("time to {name} a checkpoint"),
             format!("{seconds:.3} s{missing}"),
         )
         .brief(format!("{seconds:.3} s per checkpoint{missing}"))
-        .figure(&format!("{name}_s"), seconds)
-        .compared(Unit::Ns, Better::Lower, seconds * 1e9),
+        .figure(&format!("{name}_s"), seconds),
     ]
 }
 
@@ -205,17 +181,14 @@ impl Headlined for TrainResult {
         ];
         if let Some(au) = self.au.mean {
             let fact = facts[0].clone().figure("au_percent", au);
-            facts[0] = fact
-                .compared(Unit::Share, Better::Higher, au / 100.0)
-                .decides();
+            facts[0] = fact;
         }
         if let Some(samples) = self.samples_per_s.mean {
             let text = units::number(samples);
             facts.push(
                 Fact::new("samples per second", text.clone())
                     .brief(format!("{text} samples/s"))
-                    .figure("samples_per_s", samples)
-                    .compared(Unit::PerS, Better::Higher, samples),
+                    .figure("samples_per_s", samples),
             );
         }
         if let Some(input) = self.io_mib_per_s.mean {
@@ -224,8 +197,7 @@ impl Headlined for TrainResult {
                     "input by nominal records",
                     format!("{} MiB/s", units::number(input)),
                 )
-                .figure("io_mib_per_s", input)
-                .compared(Unit::BytesPerS, Better::Higher, input * 1_048_576.0),
+                .figure("io_mib_per_s", input),
             );
         }
         facts.push(Fact::new("accelerators", self.accelerators.to_string()));

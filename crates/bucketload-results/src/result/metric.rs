@@ -1,5 +1,6 @@
 //! Metrics: figures of operations that users name in studies and objectives, and by which runs are compared.
 
+use bucketload_core::ai::{AiFigure, AiFigures};
 use bucketload_core::stats::decide::Better;
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +35,16 @@ pub struct Figures {
     pub wall_ops_per_s: Option<f64>,
     /// For a grid: object bytes per second over the same time.
     pub wall_bytes_per_s: Option<f64>,
+    /// Figures of training, checkpoints or a cache.
+    pub ai: AiFigures,
 }
 
 impl Figures {
+    /// A figure of training, checkpoints or a cache.
+    fn of(&self, figure: AiFigure) -> Option<f64> {
+        self.ai.get(&figure).copied()
+    }
+
     /// All operations of `phase`, without their times.
     #[must_use]
     pub fn of_phase(phase: &PhaseResult) -> Self {
@@ -101,9 +109,58 @@ metrics! {
     WallBandwidth "wall-bandwidth": "wall_bytes_per_s", "bandwidth from first start to last end", BytesPerS, Higher, |m| {
         m.wall_bytes_per_s.filter(|b| *b > 0.0)
     };
+    /// Utilisation of the accelerators of a training, as DLIO computes it.
+    Au "au": "au_share", "accelerator utilisation", Share, Higher, |m| m.of(AiFigure::Au);
+    /// Samples per second of all accelerators, as DLIO computes them.
+    Samples "samples": "samples_per_s", "samples", PerS, Higher, |m| m.of(AiFigure::Samples);
+    /// Input of all accelerators, from nominal record sizes.
+    InputRate "input-rate": "input_bytes_per_s", "input", BytesPerS, Higher, |m| m.of(AiFigure::InputRate);
+    /// Bytes of a written checkpoint over the time from the common barrier to its last byte.
+    CheckpointWrite "checkpoint-write": "checkpoint_write_bytes_per_s", "checkpoint write", BytesPerS, Higher, |m| m.of(AiFigure::CheckpointWrite);
+    /// From the common barrier to the last byte of a written checkpoint.
+    CheckpointWriteTime "checkpoint-write-time": "checkpoint_write_ns", "time to write a checkpoint", Ns, Lower, |m| m.of(AiFigure::CheckpointWriteTime);
+    /// Bytes of a read checkpoint over the time from the common barrier to its last byte.
+    CheckpointRead "checkpoint-read": "checkpoint_read_bytes_per_s", "checkpoint read", BytesPerS, Higher, |m| m.of(AiFigure::CheckpointRead);
+    /// From the common barrier to the last byte of a read checkpoint.
+    CheckpointReadTime "checkpoint-read-time": "checkpoint_read_ns", "time to read a checkpoint", Ns, Lower, |m| m.of(AiFigure::CheckpointReadTime);
+    /// Bytes of a written checkpoint over the time of its slowest rank, as DLIO computes it.
+    DlioWrite "dlio-write": "dlio_write_bytes_per_s", "checkpoint write (DLIO)", BytesPerS, Higher, |m| m.of(AiFigure::DlioWrite);
+    /// Time of the slowest rank of a written checkpoint, as DLIO computes it.
+    DlioWriteTime "dlio-write-time": "dlio_write_ns", "time of the slowest writing rank (DLIO)", Ns, Lower, |m| m.of(AiFigure::DlioWriteTime);
+    /// Bytes of a read checkpoint over the time of its slowest rank, as DLIO computes it.
+    DlioRead "dlio-read": "dlio_read_bytes_per_s", "checkpoint read (DLIO)", BytesPerS, Higher, |m| m.of(AiFigure::DlioRead);
+    /// Time of the slowest rank of a read checkpoint, as DLIO computes it.
+    DlioReadTime "dlio-read-time": "dlio_read_ns", "time of the slowest reading rank (DLIO)", Ns, Lower, |m| m.of(AiFigure::DlioReadTime);
+    /// Share of the blocks of a cache that were found before the first miss of their request.
+    HitRatio "hit-ratio": "hit_ratio", "block hit ratio", Share, Higher, |m| m.of(AiFigure::HitRatio);
+    /// The same of tokens.
+    TokenHitRatio "token-hit-ratio": "token_hit_ratio", "token hit ratio", Share, Higher, |m| m.of(AiFigure::TokenHitRatio);
+    /// Median time of loading the cached blocks of a request.
+    LoadP50 "load-p50": "load_p50_ns", "median load time", Ns, Lower, |m| m.of(AiFigure::LoadP50);
+    /// 99th percentile of the time of loading the cached blocks of a request.
+    LoadP99 "load-p99": "load_p99_ns", "p99 load time", Ns, Lower, |m| m.of(AiFigure::LoadP99);
+    /// Share of the requests of a cache that were loaded within the first target of their class.
+    Attainment "slo-attainment": "slo_attainment_share", "requests within their target", Share, Higher, |m| m.of(AiFigure::Attainment);
 }
 
 impl Metric {
+    /// The figure of training, checkpoints or a cache that it is; `None` for figures of operations.
+    #[must_use]
+    pub fn ai(self) -> Option<AiFigure> {
+        AiFigure::from_name(self.brief)
+    }
+
+    /// The metric of a figure of training, checkpoints or a cache.
+    ///
+    /// # Panics
+    /// If there is none; a test excludes that.
+    #[must_use]
+    pub fn of_ai(figure: AiFigure) -> Self {
+        let mut all = Self::ALL.iter();
+        let found = all.find(|metric| metric.brief == figure.name());
+        *found.expect("every figure is a metric")
+    }
+
     /// True if only grids have it.
     #[must_use]
     pub const fn is_of_grids(self) -> bool {
@@ -116,5 +173,26 @@ impl std::ops::Deref for Metric {
 
     fn deref(&self) -> &Self::Target {
         &FIGURES[*self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucketload_core::ai::AiFigure;
+    use bucketload_core::stats::decide::Better;
+
+    use super::Metric;
+    use crate::result::ai;
+
+    #[test]
+    fn every_figure_of_an_application_is_a_metric() {
+        for figure in AiFigure::ALL {
+            let metric = Metric::of_ai(*figure);
+            assert_eq!(metric.ai(), Some(*figure));
+            assert_eq!(metric.unit, ai::unit(*figure));
+            let lower = metric.better == Some(Better::Lower);
+            assert_eq!(lower, figure.is_ceiling(), "{figure}");
+        }
+        assert_eq!(Metric::P99.ai(), None);
     }
 }

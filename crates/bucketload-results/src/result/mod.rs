@@ -7,9 +7,10 @@
 //!
 //! Plain figures are declared in [`figure`]. [`phase`] has those of one phase, [`accounting`] those that only some
 //! phases have, [`latency`] those of one duration, [`series`] the time series, [`balance`] the spread of the
-//! load, and [`realised`] the workload as realised, compared with its laws.
+//! load, [`ai`] the figures of training, checkpoints and caches by name, and [`realised`] the workload as realised, compared with its laws.
 
 pub mod accounting;
+pub mod ai;
 pub mod balance;
 pub mod checkpoint;
 pub mod figure;

@@ -161,12 +161,6 @@ impl TrainResult {
         (!own.is_empty()).then(|| Self::new(phase, plan, &own))
     }
 
-    /// Mean utilisation of the accelerators, 0 to 1.
-    #[must_use]
-    pub fn utilisation(&self) -> Option<f64> {
-        self.au.mean.map(|au| au / 100.0)
-    }
-
     fn new(phase: &PhasePlan, plan: &TrainPlan, all: &[&TrainEpoch]) -> Self {
         let epochs: Vec<EpochResult> = all
             .chunk_by(|a, b| a.epoch == b.epoch)

@@ -8,6 +8,9 @@
 pub mod page;
 pub mod text;
 
+use std::collections::BTreeMap;
+
+use bucketload_core::ai::{AiFigure, AiFigures};
 use bucketload_core::histogram::Histogram;
 use bucketload_core::stats::dist::t_quantile;
 use bucketload_core::stats::knee::{Knee, Saturation, kneedle, power, saturation};
@@ -103,6 +106,9 @@ pub struct Record {
     pub p99_ns: u64,
     /// The run's verdict.
     pub verdict: Word,
+    /// Figures of training, checkpoints or a cache, by name.
+    #[serde(default, skip_serializing_if = "AiFigures::is_empty")]
+    pub ai: AiFigures,
 }
 
 impl Record {
@@ -134,6 +140,7 @@ impl Record {
             p50_ns: response.quantile_ns(0.5),
             p99_ns: response.quantile_ns(0.99),
             verdict: result.verdict.word,
+            ai: result.ai(),
         })
     }
 }
@@ -186,6 +193,9 @@ pub struct Point {
     pub runs: u64,
     /// The worst verdict among them.
     pub verdict: Word,
+    /// Figures of training, checkpoints or a cache, by name, as far as every run has them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub ai: BTreeMap<AiFigure, MeanOverRuns>,
 }
 
 impl Point {
@@ -193,9 +203,10 @@ impl Point {
     #[must_use]
     pub fn is_uncertain(&self) -> bool {
         let figures = [self.ok_per_s, self.bytes_per_s, self.p50_ns, self.p99_ns];
+        let figures = figures.iter().chain(self.ai.values());
         let wide =
             |f: &MeanOverRuns| f.mean > 0.0 && f.half_width.is_some_and(|half| half >= f.mean);
-        figures.iter().any(wide)
+        figures.into_iter().any(wide)
     }
 }
 
@@ -265,6 +276,13 @@ impl SweepResult {
         }
     }
 
+    /// The figures of training, checkpoints or a cache that the runs at some value have.
+    #[must_use]
+    pub fn ai_figures(&self) -> Vec<AiFigure> {
+        let known = |figure: &&AiFigure| self.points.iter().any(|p| p.ai.contains_key(figure));
+        AiFigure::ALL.iter().filter(known).copied().collect()
+    }
+
     /// Number of runs that the request has.
     #[must_use]
     pub fn wanted(&self) -> usize {
@@ -300,5 +318,14 @@ fn point(value: &str, trials: &[Record]) -> Option<Point> {
         p99_ns: over(|t| t.p99_ns as f64),
         runs: runs.len() as u64,
         verdict: runs.iter().map(|t| t.verdict).max().unwrap_or(Word::Valid),
+        ai: first
+            .ai
+            .keys()
+            .filter_map(|figure| {
+                let values: Option<Vec<f64>> =
+                    runs.iter().map(|t| t.ai.get(figure).copied()).collect();
+                Some((*figure, MeanOverRuns::of(&values?)))
+            })
+            .collect(),
     })
 }

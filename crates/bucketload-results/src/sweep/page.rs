@@ -1,9 +1,11 @@
 //! A sweep as a page.
 
-use super::text::{coefficient, conclusion, fitted, with_error};
+use super::text::{coefficient, conclusion, fitted, values_of, with_error};
 use super::{Axis, MeanOverRuns, Point, Record, SweepResult};
 use crate::kit::svg::{Point as ChartPoint, log_spaced};
 use crate::kit::{Axis as ChartAxis, Chart, Page, Section, Series, Table, Unit, VerdictBox};
+use crate::result::ai;
+use crate::result::metric::Metric;
 use crate::{study, units};
 use bucketload_core::verdict::Word;
 
@@ -84,15 +86,15 @@ fn series(
     name: &str,
     look: usize,
     result: &SweepResult,
-    figure: fn(&Point) -> MeanOverRuns,
-    of_run: fn(&Record) -> f64,
+    figure: impl Fn(&Point) -> Option<MeanOverRuns>,
+    of_run: impl Fn(&Record) -> Option<f64>,
 ) -> [Series; 2] {
-    let means = result.points.iter().enumerate().map(|(i, p)| {
-        let mean = figure(p);
-        ChartPoint {
+    let means = result.points.iter().enumerate().filter_map(|(i, p)| {
+        let mean = figure(p)?;
+        Some(ChartPoint {
             ci: mean.interval(),
             ..ChartPoint::from((at(result, i, p.number), mean.mean))
-        }
+        })
     });
     let mut line = Series::line(format!("{name}, mean"), look, means);
     line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -100,7 +102,7 @@ fn series(
         let i = result.points.iter().position(|p| p.value == t.value)?;
         Some(ChartPoint {
             flawed: t.verdict != Word::Valid,
-            ..ChartPoint::from((at(result, i, t.number), of_run(t)))
+            ..ChartPoint::from((at(result, i, t.number), of_run(t)?))
         })
     });
     let runs = Series {
@@ -139,7 +141,13 @@ fn curves(result: &SweepResult) -> Vec<Chart> {
         let points = log_spaced(1.0, fit.largest_n).map(|n| (n, fit.at(n)));
         Series::line("Universal Scalability Law", 1, points).dashed()
     });
-    let ops = series("measured", 0, result, |p| p.ok_per_s, |t| t.ok_per_s);
+    let ops = series(
+        "measured",
+        0,
+        result,
+        |p| Some(p.ok_per_s),
+        |t| Some(t.ok_per_s),
+    );
     let ops = Chart::lines(
         "Throughput",
         axis(result),
@@ -149,25 +157,62 @@ fn curves(result: &SweepResult) -> Vec<Chart> {
     .noted("Bars: 95 % interval over the runs, where there are enough. Hollow: not VALID.");
     let moved = result.points.iter().any(|p| p.bytes_per_s.mean > 0.0);
     let bytes = moved.then(|| {
-        let lines = series("measured", 0, result, |p| p.bytes_per_s, |t| t.bytes_per_s);
+        let lines = series(
+            "measured",
+            0,
+            result,
+            |p| Some(p.bytes_per_s),
+            |t| Some(t.bytes_per_s),
+        );
         let y = ChartAxis::linear("bytes", Unit::BytesPerS);
         Chart::lines("Object bytes", axis(result), y, lines)
     });
-    let [p50, p50_runs] = series("p50", 0, result, |p| p.p50_ns, |t| t.p50_ns as f64);
-    let [p99, p99_runs] = series("p99", 1, result, |p| p.p99_ns, |t| t.p99_ns as f64);
+    let [p50, p50_runs] = series(
+        "p50",
+        0,
+        result,
+        |p| Some(p.p50_ns),
+        |t| Some(t.p50_ns as f64),
+    );
+    let [p99, p99_runs] = series(
+        "p99",
+        1,
+        result,
+        |p| Some(p.p99_ns),
+        |t| Some(t.p99_ns as f64),
+    );
     let latency = Chart::lines(
         "Response time",
         axis(result),
         ChartAxis::log("response time", Unit::Ns),
         [p50, p50_runs, p99, p99_runs],
     );
-    [ops, latency].into_iter().chain(bytes).collect()
+    // What a training, checkpoint or cache is about comes first.
+    let figures = result.ai_figures().into_iter().map(|figure| {
+        let title = Metric::of_ai(figure).title;
+        let of_point = |p: &Point| p.ai.get(&figure).copied();
+        let of_run = |t: &Record| t.ai.get(&figure).copied();
+        let y = ChartAxis::linear(title, ai::unit(figure));
+        let lines = series("measured", 0, result, of_point, of_run);
+        Chart::lines(capital(title), axis(result), y, lines)
+    });
+    figures.chain([ops, latency]).chain(bytes).collect()
+}
+
+/// `text` with a capital first letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 fn values(result: &SweepResult) -> Option<Section> {
     let intro = "Means with the half-width of their 95 % intervals over runs, not over operations.";
+    let figures = result.ai_figures();
+    let own = (!figures.is_empty()).then(|| values_of(result, &figures));
     let table = table(result);
-    (!table.rows.is_empty()).then(|| Section::new("Values", intro).tables([table]))
+    (!table.rows.is_empty())
+        .then(|| Section::new("Values", intro).tables(own.into_iter().chain([table])))
 }
 
 fn table(result: &SweepResult) -> Table {

@@ -1,8 +1,12 @@
 //! A sweep for the terminal.
 
+use bucketload_core::ai::AiFigure;
 use bucketload_core::stats::usl::{Fitted, UslFit};
 
 use super::{Axis, MeanOverRuns, Point, Record, SweepResult};
+use crate::kit::Table;
+use crate::result::ai;
+use crate::result::metric::Metric;
 use crate::{study, units};
 
 /// One line about a run, printed when it ends.
@@ -50,6 +54,11 @@ pub fn text(result: &SweepResult) -> String {
             point.verdict
         );
     }
+    let figures = result.ai_figures();
+    if !figures.is_empty() {
+        out.push('\n');
+        values_of(result, &figures).render(false, &mut out);
+    }
     out.push('\n');
     for line in conclusion(result) {
         out += &line;
@@ -58,7 +67,28 @@ pub fn text(result: &SweepResult) -> String {
     out
 }
 
-pub(super) fn with_error(mean: &MeanOverRuns, unit: fn(f64) -> String) -> String {
+/// A table of figures of training, checkpoints or a cache.
+pub(super) fn values_of(result: &SweepResult, figures: &[AiFigure]) -> Table {
+    let titles = figures.iter().map(|figure| Metric::of_ai(*figure).title);
+    let head: Vec<&str> = [result.header.field.as_str()]
+        .into_iter()
+        .chain(titles)
+        .collect();
+    let mut table = Table::new(1, head);
+    for point in &result.points {
+        let cell = |figure: &AiFigure| {
+            let mean = point.ai.get(figure)?;
+            Some(with_error(mean, |value| ai::unit(*figure).show(value)))
+        };
+        let cells = figures
+            .iter()
+            .map(|f| cell(f).unwrap_or_else(|| "–".to_owned()));
+        table.texts([point.value.clone()].into_iter().chain(cells));
+    }
+    table
+}
+
+pub(super) fn with_error(mean: &MeanOverRuns, unit: impl Fn(f64) -> String) -> String {
     match mean.half_width {
         // An interval as wide as the mean says only that the runs differ too much for their number.
         Some(half) if half >= mean.mean => format!("{} ± ?", unit(mean.mean)),

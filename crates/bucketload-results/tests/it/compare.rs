@@ -10,6 +10,8 @@ use bucketload_results::compare::{
     Comparison, Effect, Meaning, Options, Quantity, Refusal, Run, Sample, Unit, compare, find,
     judge,
 };
+use bucketload_results::result::TrainResult;
+use bucketload_results::result::train::MeanAndStdev;
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status};
 use bucketload_results::{output, report};
 
@@ -198,6 +200,45 @@ fn quantity<'a>(c: &'a Comparison, id: &str) -> &'a bucketload_results::compare:
                     .collect::<Vec<_>>()
             )
         })
+}
+
+/// The utilisation decides, not the throughput of the phase; what follows from the utilisation is only shown.
+#[test]
+fn trainings_are_compared_by_their_utilisation() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |side: &str, percent: f64| {
+        let mut runs = runs(dir.path(), side, 4, 1.0);
+        for (run, noise) in runs.iter_mut().zip([0.0, 0.3, -0.2, 0.1]) {
+            let name = run.result.measured().next().unwrap().name.clone();
+            let mean = |value| MeanAndStdev {
+                mean: Some(value),
+                stdev: Some(0.0),
+            };
+            run.result.train.push(TrainResult {
+                phase: name,
+                au: mean(percent + noise),
+                samples_per_s: mean(7.0 * (percent + noise)),
+                ..TrainResult::default()
+            });
+        }
+        runs
+    };
+    let (a, b) = (of("a", 95.0), of("b", 50.0));
+    let compared = compare(&a, &b, &Options::default()).unwrap();
+    let au = quantity(&compared, "run/au");
+    assert_eq!(au.decision, Decision::Slower);
+    assert!(au.sample.quantity.primary && au.sample.quantity.gate);
+    assert_eq!(au.sample.quantity.name, "accelerator utilisation");
+    assert!((au.sample.a[0] - 0.95).abs() < 1e-12);
+    let samples = quantity(&compared, "run/samples");
+    assert!(!samples.sample.quantity.gate && !samples.sample.quantity.primary);
+    let others = compared
+        .quantities
+        .iter()
+        .filter(|q| q.sample.quantity.primary);
+    assert_eq!(others.count(), 1);
+    let text = output::comparison_text(&compared, output::TextOptions::default());
+    assert!(text.contains("accelerator utilisation"), "{text}");
 }
 
 #[test]

@@ -280,6 +280,7 @@ fn sweep(values: &[f64], axis: Axis, x: impl Fn(f64, u32) -> f64) -> SweepResult
                 p50_ns: 1_000_000,
                 p99_ns: (1e9 * number / ok_per_s) as u64,
                 verdict: Word::Valid,
+                ai: std::collections::BTreeMap::new(),
             };
             writer.append(&record).unwrap();
         }

@@ -6,6 +6,8 @@ mod view;
 
 use std::collections::BTreeMap;
 
+use bucketload_core::ai::{AiApplication, AiFigure};
+use bucketload_workload::spec::BUILTIN_WORKLOADS;
 use serde::{Deserialize, Serialize};
 
 pub use bucketload_results::result::metric::Metric;
@@ -181,6 +183,12 @@ named! {
         StudyGrid => "study-grid",
         /// `s3-hpc`: the access paths to the objects of a directory.
         S3Hpc => "s3-hpc",
+        /// `train`: a run directory with the steps of accelerators.
+        Train => "train",
+        /// `checkpoint`: a run directory with the ranks of checkpoints.
+        Checkpoint => "checkpoint",
+        /// `kvcache`: a run directory with the requests of a cache; the workload is a trace.
+        Kvcache => "kvcache",
     }
 }
 
@@ -188,7 +196,31 @@ impl Command {
     /// True if it takes a workload.
     #[must_use]
     pub const fn takes_workload(self) -> bool {
-        matches!(self, Self::Run | Self::Capacity)
+        matches!(self, Self::Run | Self::Capacity | Self::Kvcache)
+    }
+
+    /// True if it is a run whose answer has a verdict.
+    #[must_use]
+    pub const fn is_run(self) -> bool {
+        self.is_ai() || matches!(self, Self::Run)
+    }
+
+    /// True if it has a table of MLPerf's.
+    #[must_use]
+    pub const fn is_ai(self) -> bool {
+        matches!(self, Self::Train | Self::Checkpoint | Self::Kvcache)
+    }
+
+    /// Whether its runs of `workload` can have a figure of training, checkpoints or a cache.
+    #[must_use]
+    pub fn may_have(self, figure: AiFigure, workload: &str) -> bool {
+        let is_builtin = BUILTIN_WORKLOADS.iter().any(|(name, _)| *name == workload);
+        match figure.application() {
+            _ if self == Self::Run => !is_builtin,
+            AiApplication::Training => self == Self::Train,
+            AiApplication::Writing | AiApplication::Reading => self == Self::Checkpoint,
+            AiApplication::Cache => self == Self::Kvcache,
+        }
     }
 
     /// True if it takes the options of a target.

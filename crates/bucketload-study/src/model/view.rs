@@ -90,6 +90,8 @@ named! {
         LoadBalance => "load-balance",
         /// Cost of the client: throughput, latency and CPU time per operation.
         Clients => "clients",
+        /// The benchmark's own columns: training, checkpoints and caches as MLPerf Storage lists them.
+        Mlperf => "mlperf",
         /// Every cell with its verdict.
         Verdicts => "verdicts",
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bucketload_core::ai::AiFigures;
 use bucketload_core::histogram::Histogram;
 use bucketload_core::tally::Tally;
 use bucketload_core::verdict::Word;
@@ -14,6 +15,8 @@ pub use bucketload_results::result::metric::Figures;
 use bucketload_results::result::{PhaseResult, RunResult};
 use bucketload_results::rundir::Manifest;
 use bucketload_results::units;
+
+use crate::model::Metric;
 
 /// Figures with their phase and class.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +42,8 @@ pub struct Run {
     pub rules: Vec<String>,
     /// Its figures, in the order of phases and classes.
     pub slots: Vec<Slot>,
+    /// Its figures of training, checkpoints or a cache that no two phases have.
+    pub ai: AiFigures,
 }
 
 impl Run {
@@ -47,6 +52,16 @@ impl Run {
     pub fn figures(&self, phase: &str, class: &str) -> Option<&Figures> {
         let slot = |s: &&Slot| s.phase == phase && s.class == class;
         self.slots.iter().find(slot).map(|s| &s.figures)
+    }
+
+    /// A metric of a class (empty: all) in a phase. Without a phase, figures of training, checkpoints and caches are those
+    /// of the whole run.
+    #[must_use]
+    pub fn value(&self, metric: Metric, phase: &str, class: &str) -> Option<f64> {
+        match metric.ai().filter(|_| phase.is_empty()) {
+            Some(figure) => self.ai.get(&figure).copied(),
+            None => metric.value(self.figures(phase, class)?),
+        }
     }
 }
 
@@ -108,9 +123,12 @@ pub fn read(dir: &Path) -> Result<RunData, String> {
     let mut slots = Vec::new();
     let mut histograms = Histograms::new();
     let measured: Vec<&PhaseResult> = result.measured().collect();
+    let ai = result.ai_by_phase();
     for phase in &measured {
         let tally = tallies.get(&phase.index);
-        phase_slots(phase, tally, &mut slots, &mut histograms);
+        let own = ai.iter().filter(|(name, _)| *name == phase.name);
+        let own = own.flat_map(|(_, figures)| figures.clone()).collect();
+        phase_slots(phase, tally, own, &mut slots, &mut histograms);
     }
     if let [only] = measured[..] {
         let same = slots.iter().filter(|s| s.phase == only.name).cloned();
@@ -134,6 +152,7 @@ pub fn read(dir: &Path) -> Result<RunData, String> {
 fn phase_slots(
     phase: &PhaseResult,
     tally: Option<&Tally>,
+    ai: AiFigures,
     slots: &mut Vec<Slot>,
     histograms: &mut Histograms,
 ) {
@@ -164,6 +183,7 @@ fn phase_slots(
     let totals = Figures {
         ok: phase.classes.iter().map(|c| c.ok).sum(),
         failed: phase.classes.iter().map(|c| c.failed).sum(),
+        ai,
         ..Figures::of_phase(phase)
     };
     let mut put = |class: &str, figures: Figures, response: Histogram, ttfb: &Histogram| {

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bucketload_core::ai::AiFigures;
 use bucketload_core::verdict::Word;
 use bucketload_results::capacity::{CapacityResult, CapacityStudy};
 use bucketload_results::io500::parse::Recorded;
@@ -74,8 +75,40 @@ pub struct Extra {
     pub unplaced: Option<String>,
     /// Popularity of keys as realised, of each run.
     pub popularity: Vec<PopularityId>,
+    /// What a cell trained, wrote or cached, of its first run; empty for other commands.
+    pub ai: AiSetup,
     /// Files of each process and their size, for the grid.
     pub files: Option<(u64, u64)>,
+}
+
+/// What was trained, written or cached.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AiSetup {
+    /// Name of the model; empty if it is not known.
+    pub model: String,
+    /// Accelerators of a training, ranks of a checkpoint, requests of a cache.
+    pub number: u64,
+    /// Bytes of a checkpoint; 0 for others.
+    pub bytes: u64,
+    /// Of the runs of the cell, how many reached the model's mark, for trainings.
+    pub passed: usize,
+}
+
+impl AiSetup {
+    fn add(&mut self, result: &RunResult) {
+        let cache = result.measured().find_map(|phase| phase.kvcache.as_ref());
+        if let Some(train) = result.train.first() {
+            self.model.clone_from(&result.run.workload);
+            self.number = u64::from(train.accelerators);
+            self.passed += usize::from(train.passed);
+        } else if let Some(checkpoint) = &result.checkpoint {
+            self.model.clone_from(&checkpoint.model);
+            self.number = u64::from(checkpoint.ranks);
+            self.bytes = checkpoint.bytes;
+        } else if let Some(cache) = cache {
+            self.number = cache.counts.requests;
+        }
+    }
 }
 
 /// Throughput per second.
@@ -248,17 +281,19 @@ fn read_cell(
     dir: &Path,
     merged: &mut Histograms,
 ) -> Result<Option<Facts>, String> {
-    let run = |word, rules, slots| Run {
+    let run = |word, rules, slots, ai| Run {
         cell: cell.id.clone(),
         repetition: cell.repetition,
         word,
         rules,
         slots,
+        ai,
     };
     if cell.command == Command::Capacity {
         let (result, word) = capacity(dir)?;
         group.extra.capacity.push(result);
-        group.runs.push(run(word, Vec::new(), Vec::new()));
+        let none = run(word, Vec::new(), Vec::new(), AiFigures::new());
+        group.runs.push(none);
         return Ok(None);
     }
     let wants = |kinds: &[FigureKind]| experiment.figures.iter().any(|f| kinds.contains(&f.kind));
@@ -278,7 +313,8 @@ fn read_cell(
     extras(&mut group.extra, dir, cell, &seen.result, seen.workers);
     let reasons = seen.result.verdict.reasons.iter();
     let rules = distinct(reasons.map(|reason| reason.rule.clone()));
-    group.runs.push(run(word, rules, seen.slots));
+    let ai = seen.result.ai();
+    group.runs.push(run(word, rules, seen.slots, ai));
     Ok(Some(seen.facts))
 }
 
@@ -297,6 +333,9 @@ fn capacity(dir: &Path) -> Result<(CapacityResult, Word), String> {
 }
 
 fn extras(extra: &mut Extra, dir: &Path, cell: &Cell, result: &RunResult, workers: u32) {
+    if result.verdict.word != Word::Incomplete {
+        extra.ai.add(result);
+    }
     if let Some(ossperf) = &result.ossperf {
         extra.ossperf.push((workers, ossperf.clone()));
     }

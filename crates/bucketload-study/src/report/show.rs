@@ -31,7 +31,10 @@ pub struct Ops<'a> {
 /// Values of `metric`, one per counted run.
 #[must_use]
 pub fn values(group: &Group, metric: Metric, ops: Ops<'_>) -> Vec<f64> {
-    each(group, ops, |figures| metric.value(figures))
+    group
+        .counted()
+        .filter_map(|run| run.value(metric, ops.phase, ops.class))
+        .collect()
 }
 
 /// A figure of each counted run.
@@ -49,7 +52,7 @@ pub type Blocks = Vec<(u32, f64)>;
 /// Values of `metric` with the block (repetition) of their run, for ratios.
 #[must_use]
 pub fn blocks(group: &Group, metric: Metric, ops: Ops<'_>) -> Blocks {
-    let value = |run: &Run| metric.value(run.figures(ops.phase, ops.class)?);
+    let value = |run: &Run| run.value(metric, ops.phase, ops.class);
     let counted = group.counted();
     counted
         .filter_map(|run| Some((run.repetition, value(run)?)))
@@ -71,7 +74,7 @@ pub fn estimate(group: &Group, metric: Metric, ops: Ops<'_>) -> Option<Estimate>
 pub const fn is_percentile(metric: Metric) -> bool {
     matches!(
         metric,
-        Metric::P50 | Metric::P95 | Metric::P99 | Metric::P999
+        Metric::P50 | Metric::P95 | Metric::P99 | Metric::P999 | Metric::LoadP50 | Metric::LoadP99
     )
 }
 
@@ -79,6 +82,7 @@ pub const fn is_percentile(metric: Metric) -> bool {
 #[must_use]
 pub fn label(metric: Metric) -> String {
     match metric.unit {
+        Unit::PerS if metric == Metric::Samples => "samples/s".to_owned(),
         Unit::PerS => format!("{} (operations/s)", metric.title),
         Unit::UsPerOp => format!("{} (µs)", metric.title),
         _ => metric.title.to_owned(),
@@ -142,6 +146,16 @@ pub fn phases<'a>(groups: &'a [Group], requested: &'a str) -> Vec<&'a str> {
     }
     let named = runs().flat_map(|run| &run.slots).map(|s| s.phase.as_str());
     distinct(named.filter(|phase| !phase.is_empty() && like(requested, phase)))
+}
+
+/// The phases of a figure or table of `metric`: figures of training, checkpoints and caches are those of the whole run
+/// unless a phase is requested.
+#[must_use]
+pub fn phases_of<'a>(groups: &'a [Group], requested: &'a str, metric: Metric) -> Vec<&'a str> {
+    match metric.ai() {
+        Some(_) if requested.is_empty() => vec![""],
+        _ => phases(groups, requested),
+    }
 }
 
 /// True if a phase is requested: by name, by a prefix followed by `*`, or by an empty text.

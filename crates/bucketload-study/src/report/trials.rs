@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bucketload_core::ai::AiFigures;
 use bucketload_core::verdict::Word;
 use bucketload_results::grid::cell::Figures as GridFigures;
 use bucketload_results::grid::{CLIENT_BOUND_BELOW, GridStudy, Record, StepRecord};
@@ -78,6 +79,7 @@ impl Groups<'_> {
         let group = &mut self.out[at];
         group.planned += 1;
         group.runs.push(Run {
+            ai: AiFigures::new(),
             cell: self.cell.id.clone(),
             repetition: (self.cell.repetition.max(1) - 1) + repetition + 1,
             word,

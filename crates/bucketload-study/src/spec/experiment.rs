@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use bucketload_core::ai::AiApplication;
 use bucketload_workload::spec::BUILTIN_WORKLOADS;
 use toml::de::DeValue;
 
+use crate::conversations;
 use crate::model::{
     Command, Experiment, FigureKind, Metric, OptionValue, Options, TableKind, Target, View,
 };
@@ -173,7 +175,10 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         experiment.workload.is_empty(),
     ) {
         (true, true) => {
-            let some: Vec<&str> = BUILTIN_WORKLOADS.iter().map(|(name, _)| *name).collect();
+            let some: Vec<&str> = match experiment.command {
+                Command::Kvcache => vec![conversations::NAME],
+                _ => BUILTIN_WORKLOADS.iter().map(|(name, _)| *name).collect(),
+            };
             let remedy = format!("name a file, or one of {}", some.join(", "));
             reader.problem("workload", "the workload is missing", remedy);
         }
@@ -192,6 +197,14 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
         ),
         _ => {}
     }
+    let wants = |kind| experiment.tables.iter().any(|t| t.kind == kind);
+    if wants(TableKind::Mlperf) && !experiment.command.is_ai() {
+        reader.problem(
+            "table",
+            "mlperf is a table of the commands train, checkpoint and kvcache",
+            "choose another kind, or command",
+        );
+    }
     let figures = experiment.figures.iter().map(|f| ("figure", f.metric));
     let tables = experiment.tables.iter().map(|t| ("table", t.metric));
     for (key, metric) in figures.chain(tables) {
@@ -203,6 +216,20 @@ fn check(reader: &Reader<'_, '_>, experiment: &Experiment, targets: &[Target]) {
                 key,
                 format!("{} is a metric of study-grid", metric.brief),
                 "choose another metric",
+            );
+        }
+        if let Some(figure) = metric.and_then(Metric::ai)
+            && !experiment.command.may_have(figure, &experiment.workload)
+        {
+            let (whose, command) = match figure.application() {
+                AiApplication::Training => ("training", "train"),
+                AiApplication::Writing | AiApplication::Reading => ("checkpoints", "checkpoint"),
+                AiApplication::Cache => ("the cache of a language model", "kvcache"),
+            };
+            reader.problem(
+                key,
+                format!("{figure} is a metric of {whose}, which this experiment does not have"),
+                format!("choose another metric, or command = \"{command}\""),
             );
         }
     }

@@ -32,6 +32,7 @@ pub const BUILTIN_STUDIES: &[(&str, &str)] = builtin![
     "s3-hpc",
     "distributed-grid",
     "clients",
+    "ai",
 ];
 
 /// The text of a study inside the program.

@@ -1,6 +1,7 @@
 //! Tests of the program from the user's view, in a single test program, because linking takes longer than most tests.
 
 mod agents;
+mod ai_figures;
 mod bugs;
 mod bundle;
 mod bundle_kinds;

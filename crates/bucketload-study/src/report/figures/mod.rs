@@ -116,7 +116,8 @@ impl<'a> Context<'a> {
 
     /// The phases of the figure, with its class.
     fn selections(&self) -> Vec<Ops<'a>> {
-        let phases = show::phases(self.groups(), &self.figure.phase);
+        let metric = self.figure.metric.unwrap_or(Metric::Throughput);
+        let phases = show::phases_of(self.groups(), &self.figure.phase, metric);
         let ops = |phase| Ops {
             phase,
             class: &self.figure.class,

@@ -13,9 +13,9 @@ use super::{Request, Sheet};
 use crate::model::Metric;
 
 /// A row: a cell of the study in one phase, of one class.
-struct Row<'a> {
-    group: &'a Group,
-    ops: Ops<'a>,
+pub(super) struct Row<'a> {
+    pub(super) group: &'a Group,
+    pub(super) ops: Ops<'a>,
 }
 
 /// Name of the swept values; empty if nothing was swept.
@@ -31,7 +31,7 @@ fn heading(measured: &Measured) -> &str {
 
 impl<'a> Sheet<'a, Row<'a>> {
     /// The columns that identify groups: target, value, processes, phase.
-    fn keys(self, measured: &Measured, phases: &[&str]) -> Self {
+    pub(super) fn keys(self, measured: &Measured, phases: &[&str]) -> Self {
         let mut sheet = self.text("target", |row| row.group.label.clone());
         let value = heading(measured);
         if !value.is_empty() {
@@ -48,7 +48,7 @@ impl<'a> Sheet<'a, Row<'a>> {
     }
 
     /// One column per metric, without marks, for tables with a verdict column.
-    fn metrics(self, metrics: &[(&str, Metric)]) -> Self {
+    pub(super) fn metrics(self, metrics: &[(&str, Metric)]) -> Self {
         metrics.iter().fold(self, |sheet, &(title, metric)| {
             let column = Column::figure(title, metric.id);
             sheet.column(column, move |row| show::figure(row.group, metric, row.ops))
@@ -69,13 +69,13 @@ impl<'a> Sheet<'a, Row<'a>> {
         })
     }
 
-    fn runs(self) -> Self {
+    pub(super) fn runs(self) -> Self {
         self.text("runs", |row| {
             format!("{} of {}", row.group.runs.len(), row.group.planned)
         })
     }
 
-    fn verdict(self) -> Self {
+    pub(super) fn verdict(self) -> Self {
         self.text("verdict", |row| match row.group.word() {
             Some(word) => word.name().to_owned(),
             None => row.group.why_none().to_owned(),
@@ -284,7 +284,7 @@ pub(super) fn ladder(request: &Request<'_>) -> Vec<Table> {
         let mut each = groups.iter().map(|g| show::values(g, metric, ops));
         each.any(|values| !values.is_empty())
     };
-    let phases = show::phases(groups, &request.table.phase);
+    let phases = show::phases_of(groups, &request.table.phase, metric);
     phases.into_iter().filter(known).map(made).collect()
 }
 

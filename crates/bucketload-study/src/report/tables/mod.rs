@@ -1,8 +1,9 @@
 //! The tables of an experiment, as it requests them, computed from its groups.
 //!
 //! [`general`] has tables for all kinds of runs, [`named`] and [`hpc`] those of other benchmarks in their layouts with
-//! published values, [`balance`] the load balance, [`special`] results of single kinds of cells.
+//! published values, [`ai`] those of MLPerf Storage, [`balance`] the load balance, [`special`] results of single kinds of cells.
 
+mod ai;
 mod balance;
 mod general;
 mod hpc;
@@ -97,6 +98,7 @@ fn one(request: &Request<'_>, all: &[Measured]) -> Vec<Table> {
         TableKind::MdWorkbench => vec![hpc::workbench(request)],
         TableKind::Scaling => vec![special::scaling(request)],
         TableKind::Capacity => vec![special::capacity(request)],
+        TableKind::Mlperf => vec![ai::mlperf(request)],
         TableKind::LoadBalance => balance::balance(request),
     }
 }
