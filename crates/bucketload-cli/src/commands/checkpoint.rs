@@ -136,6 +136,9 @@ fn of_earlier_run(options: &CheckpointOptions, dir: &Path) -> Result<CheckpointO
 /// # Errors
 /// When the flags describe no checkpoint.
 pub(crate) fn written(args: &CheckpointArgs) -> Result<u64, Failure> {
+    if args.checkpoint.read_from.is_some() {
+        return Ok(0);
+    }
     let bare = workload(&args.checkpoint, &Target::Memory, Vec::new())?;
     let file = WorkloadFile::parse("checkpoint", &bare).or_usage()?;
     let overrides = overrides(&args.checkpoint);

@@ -135,19 +135,26 @@ fn as_run(args: &KvcacheArgs, workload: String) -> RunArgs {
         cosbench: CosbenchArgs::default(),
         agents: args.agents.clone(),
         output: args.output.clone(),
+        expect_rate: None,
         exit_with_stdin: false,
         confined: false,
         allow_root: Vec::new(),
     }
 }
 
-/// Bytes that a cache without limits writes for the trace.
+/// Bytes that a cache without limits writes for the trace; `None` without a trace, because users write as fast as the
+/// store lets them.
 ///
 /// # Errors
 /// When the trace cannot be read, or the flags contradict each other.
-pub(crate) fn written(args: &KvcacheArgs) -> Result<u64, Failure> {
+pub(crate) fn written(args: &KvcacheArgs) -> Result<Option<u64>, Failure> {
+    if args.trace.files.is_empty() {
+        return Ok(None);
+    }
     let models = Models::load(args.cache.models.as_deref()).or_usage()?;
-    models.get(&args.cache.model).or_usage()?;
+    models
+        .get(args.cache.model.as_deref().unwrap_or(MODEL))
+        .or_usage()?;
     let (trace, _temp) = prepared(&args.trace, true)?;
     let blocks = block_statistics(&trace).map_err(failure)?;
     let options = CacheOptions {
@@ -157,7 +164,8 @@ pub(crate) fn written(args: &KvcacheArgs) -> Result<u64, Failure> {
         models: &models,
     };
     let plan = plan(&args.cache, options).or_usage()?;
-    Ok((blocks.distinct_tokens as f64 * per_token(cache(&plan))) as u64)
+    let tokens = blocks.distinct_tokens as f64;
+    Ok(Some((tokens * per_token(cache(&plan))) as u64))
 }
 
 /// Imports the files.

@@ -139,9 +139,9 @@ pub(super) fn written(cell: &Cell) -> Result<Option<u64>, Failure> {
             files::write(&path, conversations::trace())?;
             let mut args = args.clone();
             args.trace.files = vec![path];
-            kvcache::written(&args).map(Some)
+            kvcache::written(&args)
         }
-        Command::Kvcache(args) => kvcache::written(args).map(Some),
+        Command::Kvcache(args) => kvcache::written(args),
         _ => Ok(None),
     }
 }

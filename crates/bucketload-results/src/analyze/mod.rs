@@ -288,7 +288,7 @@ fn phase(
         client.headroom_factor = reserve.map(|r| r.factor);
         client.headroom_limit = reserve.map(|r| r.limit);
     }
-    let kvcache = model::kvcache(plan, scan, &gathered.tally);
+    let kvcache = model::kvcache(plan, scan, &gathered.tally, part.window.seconds());
     let objectives = verdict.as_ref().map_or_else(Vec::new, |verdict| {
         let ai = ai::of_phase(
             plan,

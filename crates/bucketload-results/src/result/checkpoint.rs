@@ -221,6 +221,7 @@ impl CheckpointResult {
             read: CheckpointMean::of(&checkpoints, CheckpointAction::Read),
             checkpoints,
             latest_s: None,
+            races: Vec::new(),
             loss: None,
         }
     }

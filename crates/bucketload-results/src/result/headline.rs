@@ -46,7 +46,6 @@ impl Fact {
         self.figure = Some((name.to_owned(), value));
         self
     }
-
 }
 
 /// A result of a workload model that says what its user came for.
