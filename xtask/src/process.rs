@@ -143,6 +143,46 @@ impl Drop for Process {
     }
 }
 
+/// What the kernel accounts to a process that has ended.
+pub(crate) struct Used {
+    pub(crate) cpu_s: f64,
+    /// The most memory that was resident.
+    pub(crate) rss_bytes: u64,
+}
+
+/// Runs a command to its end; it must exit with code 0. Returns its standard output and what it used (wait4(2)).
+pub(crate) fn accounted(command: &mut Command) -> Result<(String, Used)> {
+    let shown = show(command);
+    eprintln!("$ {shown}");
+    let at = |e: std::io::Error| format!("{shown}: {e}");
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(at)?;
+    let said = drain(child.stdout.take()).join().unwrap_or_default();
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both places are valid for writing, zeros are a valid value of `rusage`, and nobody else waits for the child.
+    let usage = unsafe {
+        if libc::wait4(
+            child.id().cast_signed(),
+            &raw mut status,
+            0,
+            usage.as_mut_ptr(),
+        ) < 0
+        {
+            return Err(at(std::io::Error::last_os_error()));
+        }
+        usage.assume_init()
+    };
+    ensure(status == 0, || {
+        format!("{shown}: wait status {status:#x} instead of 0\n{said}")
+    })?;
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let used = Used {
+        cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        rss_bytes: usage.ru_maxrss.unsigned_abs() << 10,
+    };
+    Ok((said, used))
+}
+
 /// Reads a pipe to its end in a thread, because the child would block on a full pipe.
 fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {

@@ -16,6 +16,7 @@ mod posix;
 mod proxy;
 mod ranks;
 mod rows;
+mod scale;
 mod slices;
 mod sockets;
 
@@ -34,7 +35,7 @@ const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
 /// clients. As the first word, `drivers` compares the native drivers with the S3 driver, `posix` files with fio,
 /// `ranks` ranks on files with bare system calls, `proxy` a connection through the idle fault line with a plain one, `gateway` the access paths to a directory, `libs3` the libs3 library
 /// with files, `peers` the whole program with other load generators, and `apps` applications under the libs3 library
-/// with files.
+/// with files; `scale` measures runs that are far larger than usual ones.
 pub(crate) fn main(args: &[String]) -> Result {
     match args.first().map(String::as_str) {
         Some("drivers") => return drivers::main(args),
@@ -45,6 +46,7 @@ pub(crate) fn main(args: &[String]) -> Result {
         Some("libs3") => return libs3::main(&args[1..]),
         Some("apps") => return apps::main(&args[1..]),
         Some("peers") => return peers::main(&args[1..]),
+        Some("scale") => return scale::main(&args[1..]),
         _ => {}
     }
     need_programs(&[

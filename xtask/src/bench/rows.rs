@@ -91,6 +91,16 @@ pub(super) struct Setup {
     _certificates: TempDir,
 }
 
+/// The goal of small requests beside wrk, which signs nothing: SHA-256 without instructions for it costs more.
+fn wrk_goal() -> f64 {
+    #[cfg(target_arch = "x86_64")]
+    let has_sha = std::arch::is_x86_feature_detected!("sha");
+    // 64-bit Arm servers have them.
+    #[cfg(not(target_arch = "x86_64"))]
+    let has_sha = true;
+    if has_sha { 1.0 } else { 1.2 }
+}
+
 impl Setup {
     /// Starts all servers on the server core.
     pub(super) fn start() -> Result<Self> {
@@ -210,10 +220,10 @@ impl Setup {
         let plain = "our own without TLS";
         let copied = "our own without TLS, copied and verified like it; seconds more";
         Ok(vec![
-            beside_wrk("1 GET 4 KiB, c=64", 0.90, "get", "64")?,
-            beside_wrk("2 PUT 4 KiB, c=64", 0.90, "put", "64")?,
-            beside_wrk("3 GET 4 KiB, c=256", 0.95, "get", "256")?,
-            beside_wrk("3 PUT 4 KiB, c=256", 0.95, "put", "256")?,
+            beside_wrk("1 GET 4 KiB, c=64", wrk_goal(), "get", "64")?,
+            beside_wrk("2 PUT 4 KiB, c=64", wrk_goal(), "put", "64")?,
+            beside_wrk("3 GET 4 KiB, c=256", wrk_goal(), "get", "256")?,
+            beside_wrk("3 PUT 4 KiB, c=256", wrk_goal(), "put", "256")?,
             beside_epoll("4 GET 4 KiB, c=64", 1.15, "get"),
             beside_epoll("4 PUT 4 KiB, c=64", 1.25, "put"),
             beside_wrk("5 GET 4 KiB, c=1", 1.0, "get", "1")?,
