@@ -6,7 +6,7 @@ use bucketload_core::op::OpClass;
 use bucketload_core::plan::{
     KeyLaw, KvClass, KvLookup, KvUsers, KvcachePlan, MixEntry, ModelPlan, Plan, SizeLaw,
 };
-use bucketload_core::units::{self, format_duration, format_size};
+use bucketload_core::units::{format_duration, format_size};
 
 use crate::resolve::builder::PlanBuilder;
 use crate::resolve::dryrun::Rates;
@@ -298,14 +298,14 @@ impl DescribedModel for KvcachePlan {
         }
         let budget = match self.budget_bytes {
             0 => "no budget".to_owned(),
-            bytes => format!("budget {}", units::format_size(bytes)),
+            bytes => format!("budget {}", format_size(bytes)),
         };
         format!(
             "{} ({}): blocks of {} tokens and {} in {} objects, lookup by {}, {budget}, at most {} in flight",
             self.in_outlook(),
             self.trace,
             self.block_tokens,
-            units::format_size(self.block_bytes),
+            format_size(self.block_bytes),
             self.parts(),
             self.lookup,
             self.max_in_flight
