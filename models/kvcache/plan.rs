@@ -284,7 +284,7 @@ impl Model for KvcachePlan {
 
     fn fingerprint(
         &self,
-        _: &Plan,
+        plan: &Plan,
         _: (usize, usize),
         put: &mut dyn FnMut(u64),
     ) -> Result<(), LawError> {
@@ -295,6 +295,8 @@ impl Model for KvcachePlan {
             put(value);
         }
         if let Some(users) = &self.users {
+            put(plan.seed);
+            put(u64::from(users.clients));
             put(users.all());
             put(users.tier_bytes);
             put(u64::from(users.allocations));

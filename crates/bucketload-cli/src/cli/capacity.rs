@@ -60,12 +60,12 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "OBJECTIVE,...")]
     pub(crate) slo: String,
 
-    /// Search for the largest number of accelerators or users, instead of a rate
-    ///
-    /// Users are those of each client of a workload with the cache of a language model. For accelerators:
+    /// Search for the largest number of accelerators of a workload that trains, or of users of a language model, instead
+    /// of a rate
     ///
     /// Each trial goes through the training; with --trial-duration or --quick, through as much of it as the time
-    /// allows. The data set bounds the number: each accelerator needs three steps.
+    /// allows. The data set bounds the number: each accelerator needs three steps. Users are those of each client. They ask
+    /// as long as the workload says, for --trial-duration, or for 10 s with --quick.
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["start_rate", "max_rate"])]
     pub(crate) over: Option<Over>,
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use bucketload_core::plan::KvClass;
 use bucketload_core::units::{format_duration, format_size};
 
 use super::Models;
@@ -43,7 +44,7 @@ pub(crate) const fn is_of_users(preset: Option<Preset>) -> bool {
 /// The name and the text of the workload that the preset and the flags describe.
 ///
 /// # Errors
-/// When there is no such model.
+/// When there is no such model, or the classes of requests are others.
 pub(crate) fn workload(
     preset: Preset,
     args: &CacheArgs,
@@ -51,6 +52,12 @@ pub(crate) fn workload(
     models: &Models,
 ) -> Result<(String, String), String> {
     let fixed = fixed(preset).ok_or("--preset lmcache needs a trace; add --trace FILE")?;
+    if models.classes()? != KvClass::mlperf() {
+        return Err(
+            "--models: users have MLPerf's classes of requests; remove [[class]] from the file"
+                .to_owned(),
+        );
+    }
     let model = models.get(args.model.as_deref().unwrap_or(fixed.model))?;
     let per_token = args
         .bytes_per_token

@@ -210,11 +210,11 @@ fn steady_state_operations_allocate_nothing() {
                 _ => {}
             }
             let version = Cell::new(VersionId::new(b"v1").unwrap());
-            if class.by_version() {
+            if class.by_version() || class == OpClass::PutIfMatch {
                 request.version = Some(&version);
             }
             assert_eq!(allocations(&mut session, &request).await, 0, "{class}");
-            if class.writes_body() && class != OpClass::Append {
+            if class.writes_body() && !matches!(class, OpClass::Append | OpClass::PutIfMatch) {
                 // The version that is written is noted.
                 request.version = Some(&version);
                 assert_eq!(

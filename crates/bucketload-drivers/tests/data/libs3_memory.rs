@@ -230,8 +230,8 @@ pub unsafe extern "C" fn S3_create_bucket(
     _p: c_int, _a: Text, _s: Text, _t: Text, _h: Text, bucket: Text, _r: Text, _acl: c_int, _location: Text,
     _c: Data, _ms: c_int, handler: *const Handler, data: Data,
 ) {
-    let new = store().buckets.insert(bytes(bucket));
-    end(&*handler, if new { 0 } else { 54 }, 0, data);
+    store().buckets.insert(bytes(bucket));
+    end(&*handler, 0, 0, data);
 }
 
 #[unsafe(no_mangle)]

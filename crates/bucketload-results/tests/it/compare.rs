@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::{Noise, Shape, end, feed, manifest, plan};
+use bucketload_core::histogram::Histogram;
 use bucketload_core::plan::{ClosedPlan, KeyLaw, ModelPlan, Plan};
 use bucketload_core::sink::PhaseEnd;
 use bucketload_core::stats::decide::{Better, Decision};
+use bucketload_core::tally::KvCounts;
 use bucketload_results::compare::{
     Comparison, Effect, Meaning, Options, Quantity, Refusal, Run, Sample, Unit, compare, find,
     judge,
 };
 use bucketload_results::result::TrainResult;
 use bucketload_results::result::train::MeanAndStdev;
+use bucketload_results::result::{KvDuration, KvcacheResult, Latency};
 use bucketload_results::rundir::{Manifest, RunDirSink, RunEnd, Status};
 use bucketload_results::{output, report};
 
@@ -225,12 +228,12 @@ fn trainings_are_compared_by_their_utilisation() {
     };
     let (a, b) = (of("a", 95.0), of("b", 50.0));
     let compared = compare(&a, &b, &Options::default()).unwrap();
-    let au = quantity(&compared, "run/au");
+    let au = quantity(&compared, "main/au");
     assert_eq!(au.decision, Decision::Slower);
     assert!(au.sample.quantity.primary && au.sample.quantity.gate);
     assert_eq!(au.sample.quantity.name, "accelerator utilisation");
     assert!((au.sample.a[0] - 0.95).abs() < 1e-12);
-    let samples = quantity(&compared, "run/samples");
+    let samples = quantity(&compared, "main/samples");
     assert!(!samples.sample.quantity.gate && !samples.sample.quantity.primary);
     let others = compared
         .quantities
@@ -311,6 +314,48 @@ fn run_directories_are_compared_in_every_format() {
     ] {
         assert!(page.contains(expected), "{expected}");
     }
+}
+
+/// The cache of a run: this share of hits, loads of this time, and first tokens that come earlier by as much.
+fn cache(hits: f64, load_ns: u64) -> KvcacheResult {
+    let mut times = Histogram::new();
+    (0..2000).for_each(|i| times.record(load_ns + i));
+    let duration = |name: &str| KvDuration {
+        name: name.to_owned(),
+        time: Latency::of(&times),
+    };
+    KvcacheResult {
+        trace: "t".to_owned(),
+        counts: KvCounts::default(),
+        block_hit_ratio: hits,
+        token_hit_ratio: hits,
+        durations: vec![duration("load"), duration("first token earlier by")],
+        classes: Vec::new(),
+        mlperf: None,
+    }
+}
+
+#[test]
+fn caches_of_language_models_are_compared_by_hits_and_times() {
+    let dir = tempfile::tempdir().unwrap();
+    let with_cache = |side: &str, hits: f64, load_ns: u64| {
+        let mut runs = runs(dir.path(), side, 3, 1.0);
+        for (i, run) in runs.iter_mut().enumerate() {
+            let phase = run.result.phases.iter_mut();
+            let measured = phase.rev().find(|phase| phase.name == "main").unwrap();
+            measured.kvcache = Some(cache(hits + i as f64 / 1e5, load_ns + i as u64 * 1000));
+        }
+        runs
+    };
+    let a = with_cache("a", 0.5, 10_000_000);
+    let b = with_cache("b", 0.4, 12_000_000);
+    let c = compare(&a, &b, &Options::default()).unwrap();
+    let decision = |id: &str| quantity(&c, &format!("main/{id}")).decision;
+    assert_eq!(decision("block/hit/ratio"), Decision::Slower);
+    assert_eq!(decision("token/hit/ratio"), Decision::Slower);
+    assert_eq!(decision("load/p99"), Decision::Slower);
+    // A first token that comes earlier by more is better.
+    assert_eq!(decision("first/token/earlier/by/mean"), Decision::Faster);
 }
 
 #[test]

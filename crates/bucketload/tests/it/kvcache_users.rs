@@ -281,6 +281,8 @@ fn the_workload_of_a_preset_is_a_file_and_wrong_ones_get_a_remedy() {
             "in 1 object "
         };
         assert!(dry.stdout.contains(objects), "{}", dry.stdout);
+        bucketload("capacity workload.toml --slo p99<1s --target null:")
+            .expect(2, &["--over users"]);
     }
     for (args, words) in [
         (
@@ -307,6 +309,11 @@ fn the_workload_of_a_preset_is_a_file_and_wrong_ones_get_a_remedy() {
     ] {
         bucketload(&format!("kvcache {args}")).expect(2, words);
     }
+    let class = "[[class]]\nname = \"c\"\nshare = 1\np95 = \"1s\"\np99 = \"1s\"\np999 = \"1s\"\np9999 = \"1s\"\n";
+    std::fs::write(dir.path().join("own.toml"), class).unwrap();
+    bucketload("capacity get --slo p99<1s --over users --target null:")
+        .expect(2, &["--over users", "kvcache --preset mlperf-1 --show"]);
+    bucketload("kvcache --preset mlperf-1 --models own.toml").expect(2, &["[[class]]"]);
     workload(
         dir.path(),
         "[keysets.k]\ncount = 1\nsize = \"1KiB\"\n[phases.run]\nduration = \"1s\"\nworkers = 2\n[phases.run.kvcache]\nclients = 0\n",
