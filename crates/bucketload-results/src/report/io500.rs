@@ -100,8 +100,9 @@ fn row(phase: &PhaseScore) -> [String; 6] {
 
 #[cfg(test)]
 mod tests {
-    use super::{facts, section};
+    use super::section;
     use crate::io500::{PhaseScore, ScoreTable, Scores};
+    use crate::result::headline::Headlined as _;
 
     #[test]
     fn every_phase_has_a_row_and_invalid_ones_say_why() {
@@ -125,7 +126,7 @@ mod tests {
             extended: None,
             phases,
         };
-        assert_eq!(facts(&table)[0].1, "6.000000 [INVALID]");
+        assert_eq!(table.headline()[0].text, "6.000000 [INVALID]");
         let section = section(&table);
         let shown = |table: usize, row: usize| -> Vec<String> {
             let row = section.tables[table].rows[row].iter();
