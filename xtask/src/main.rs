@@ -42,6 +42,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   bench         [ROW ...] [--repetitions N] [--write] [--before PROGRAM]  CPU time against wrk and iperf3, or another build
   bench drivers [--write]  CPU time of the native drivers against the S3 driver
   bench posix   [--directory DIR] [--repetitions N] [--write]  files against fio
+  bench ai      [ROW ...] [--repetitions N] [--write]  checkpoints, training, key-value caches: CPU time per GiB
   bench ranks   [--repetitions N] [--before PROGRAM] [--write]  ranks on files against bare system calls
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, against files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library against files

@@ -6,6 +6,7 @@
 //! than 0.8 of its core in a slice, the server or the scheduler was the limit and all figures are too high, so the
 //! pair is repeated.
 
+mod ai;
 mod apps;
 mod candidate;
 mod drivers;
@@ -30,12 +31,13 @@ const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
 ///
 /// `--repetitions N` sets the pairs of slices (default 100), `--write` puts the table into `docs/performance.md`,
 /// `--before PROGRAM` compares with another build of ours instead. The word `engines` adds the rows against other
-/// clients. As the first word, `drivers` compares the native drivers with the S3 driver, `posix` files with fio,
-/// `ranks` ranks on files with bare system calls, `gateway` the access paths to a directory, `libs3` the libs3 library
-/// with files, `peers` the whole program with other load generators, and `apps` applications under the libs3 library
-/// with files.
+/// clients. As the first word, `ai` measures what training, checkpoints and caches of language models cost, `drivers`
+/// compares the native drivers with the S3 driver, `posix` files with fio, `ranks` ranks on files with bare system
+/// calls, `gateway` the access paths to a directory, `libs3` the libs3 library with files, `peers` the whole program
+/// with other load generators, and `apps` applications under the libs3 library with files.
 pub(crate) fn main(args: &[String]) -> Result {
     match args.first().map(String::as_str) {
+        Some("ai") => return ai::main(&args[1..]),
         Some("drivers") => return drivers::main(args),
         Some("posix") => return posix::main(&args[1..]),
         Some("ranks") => return ranks::main(&args[1..]),
