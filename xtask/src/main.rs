@@ -43,6 +43,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   bench drivers [--write]  CPU time of the native drivers against the S3 driver
   bench posix   [--directory DIR] [--repetitions N] [--write]  files against fio
   bench proxy   [--repetitions N] [--write]  what the idle fault line of a drill adds to a request
+  bench ai      [ROW ...] [--repetitions N] [--write]  checkpoints, training, key-value caches: CPU time per GiB
+  bench scale   [--scale N] [--write]  far more objects, operations and intervals than usual: CPU time and memory
   bench ranks   [--repetitions N] [--before PROGRAM] [--write]  ranks on files against bare system calls
   bench gateway [--repetitions N] [--write]  libs3 in the process and over the gateway, against files and versitygw
   bench libs3   [--repetitions N] [--write]  the libs3 library against files

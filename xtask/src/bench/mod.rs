@@ -6,6 +6,7 @@
 //! than 0.8 of its core in a slice, the server or the scheduler was the limit and all figures are too high, so the
 //! pair is repeated.
 
+mod ai;
 mod apps;
 mod candidate;
 mod drivers;
@@ -32,12 +33,14 @@ const OPTIONS: [&str; 3] = ["--repetitions", "--write", "--before"];
 ///
 /// `--repetitions N` sets the pairs of slices (default 100), `--write` puts the table into `docs/performance.md`,
 /// `--before PROGRAM` compares with another build of ours instead. The word `engines` adds the rows against other
-/// clients. As the first word, `drivers` compares the native drivers with the S3 driver, `posix` files with fio,
-/// `ranks` ranks on files with bare system calls, `proxy` a connection through the idle fault line with a plain one, `gateway` the access paths to a directory, `libs3` the libs3 library
-/// with files, `peers` the whole program with other load generators, and `apps` applications under the libs3 library
-/// with files; `scale` measures runs that are far larger than usual ones.
+/// clients. The first word names another bench: `ai` what training, checkpoints and caches of language models cost,
+/// `drivers` the native drivers beside the S3 driver, `posix` files beside fio, `ranks` ranks on files beside bare
+/// system calls, `proxy` a connection through the idle fault line beside a plain one, `gateway` the access paths to a
+/// directory, `libs3` the libs3 library beside files, `peers` the whole program beside other load generators, `apps`
+/// applications under the libs3 library beside files, `scale` runs that are far larger than usual ones.
 pub(crate) fn main(args: &[String]) -> Result {
     match args.first().map(String::as_str) {
+        Some("ai") => return ai::main(&args[1..]),
         Some("drivers") => return drivers::main(args),
         Some("posix") => return posix::main(&args[1..]),
         Some("proxy") => return proxy::main(&args[1..]),

@@ -102,6 +102,7 @@ fn row(phase: &PhaseScore) -> [String; 6] {
 mod tests {
     use super::section;
     use crate::io500::{PhaseScore, ScoreTable, Scores};
+    use crate::result::headline::Headlined as _;
 
     #[test]
     fn every_phase_has_a_row_and_invalid_ones_say_why() {
@@ -125,6 +126,7 @@ mod tests {
             extended: None,
             phases,
         };
+        assert_eq!(table.headline()[0].text, "6.000000 [INVALID]");
         let section = section(&table);
         let shown = |table: usize, row: usize| -> Vec<String> {
             let row = section.tables[table].rows[row].iter();

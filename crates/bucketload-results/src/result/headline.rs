@@ -49,7 +49,7 @@ impl Fact {
 }
 
 /// A result of a workload model that says what its user came for.
-trait Headlined {
+pub(crate) trait Headlined {
     /// The figures, the most important one first.
     fn headline(&self) -> Vec<Fact>;
 }
