@@ -163,7 +163,12 @@ fn is_workload(path: &Path, code: &Code) -> bool {
 fn check_workload(text: &str) -> Result {
     let file = work_dir().join("example.toml");
     files::write(&file, text)?;
-    let done = try_bucketload(&format!("run {} --dry-run --quiet", quoted(&file)?))?;
+    let verb = if text.contains("[[fault]]") {
+        "drill"
+    } else {
+        "run"
+    };
+    let done = try_bucketload(&format!("{verb} {} --dry-run --quiet", quoted(&file)?))?;
     ensure(done.code == 0, || {
         format!("the program refuses this workload: {}", done.stderr.trim())
     })

@@ -136,7 +136,7 @@ pub(super) fn write(out: &mut String, drill: &DrillResult) -> fmt::Result {
             units::count(line.connections)
         )?;
     }
-    Ok(())
+    super::drill_picture::write(out, drill)
 }
 
 /// What became of acknowledged writes.

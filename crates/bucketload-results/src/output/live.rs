@@ -13,7 +13,7 @@ use crate::units;
 /// Number of intervals in the small chart.
 const CHART: usize = 40;
 /// Marks of the small chart, from low to high.
-const MARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(super) const MARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Length of the progress bar in characters.
 const BAR: usize = 24;
 

@@ -12,6 +12,7 @@ mod csv;
 mod detail;
 pub mod dlio;
 mod drill;
+mod drill_picture;
 mod explain;
 mod headline;
 mod json;

@@ -204,18 +204,18 @@ fn figures(drill: &DrillResult) -> Table {
             .map(|hook| row("command failed", hook.clone())),
     );
     rows.extend(drill.data.as_ref().map(|data| {
-        let audit = match data.audited {
-            true => format!(
-                "{} of {} writes and deletes had an unknown outcome",
-                units::count(data.unknown),
-                units::count(data.mutations)
-            ),
-            false => "the audit did not take place".to_owned(),
-        };
+        let found = units::count(data.findings);
         row(
             "wrong answers found by the oracle",
-            format!("{}; {audit}", units::count(data.findings)),
+            match data.audited {
+                true => found,
+                false => format!("{found}, without an audit"),
+            },
         )
+    }));
+    rows.extend(drill.data.as_ref().map(|data| {
+        let (unknown, all) = (units::count(data.unknown), units::count(data.mutations));
+        row("writes of unknown outcome", format!("{unknown} of {all}"))
     }));
     if let Some(line) = &drill.line {
         rows.extend([

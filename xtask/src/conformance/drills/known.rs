@@ -248,7 +248,7 @@ pub(super) fn forgotten() -> Result {
     let dir = TempDir::new("forgotten")?;
     // After the objects that are read, which the drill prepares.
     let server = Serve::start(&format!(
-        "--store memory --stats-page --fault lost,op=put,after=200,every=20,count={COUNT}"
+        "--store memory --stats-page --fault lost,op=put,after=200,every=40,count={COUNT}"
     ))?;
     let flags = format!(
         "--oracle --target s3://forgotten/p --create-bucket --endpoint-url {}",
@@ -285,6 +285,7 @@ pub(super) fn forgotten() -> Result {
         && found["lost"]["findings"] == COUNT
         && found.as_object().is_some_and(|kinds| kinds.len() == 1)
         && staged == COUNT
+        && items(&data["by_stage"]).any(|row| row["acknowledged"] == "broken")
         && ids.count() as u64 == COUNT;
     ensure(holds, || {
         format!("{injected:?} writes were forgotten, and the drill says {line}")
