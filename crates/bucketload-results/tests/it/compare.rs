@@ -225,12 +225,12 @@ fn trainings_are_compared_by_their_utilisation() {
     };
     let (a, b) = (of("a", 95.0), of("b", 50.0));
     let compared = compare(&a, &b, &Options::default()).unwrap();
-    let au = quantity(&compared, "run/au");
+    let au = quantity(&compared, "main/au");
     assert_eq!(au.decision, Decision::Slower);
     assert!(au.sample.quantity.primary && au.sample.quantity.gate);
     assert_eq!(au.sample.quantity.name, "accelerator utilisation");
     assert!((au.sample.a[0] - 0.95).abs() < 1e-12);
-    let samples = quantity(&compared, "run/samples");
+    let samples = quantity(&compared, "main/samples");
     assert!(!samples.sample.quantity.gate && !samples.sample.quantity.primary);
     let others = compared
         .quantities
