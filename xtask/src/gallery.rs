@@ -1,16 +1,16 @@
 //! The pictures of the manual's gallery: runs of today's program, and the tops of their pages as Chromium shows them.
 //!
-//! Look at each before you commit it: the verdict depends on what else the machine does. The pictures of studies, the
-//! console and the terminal are made by hand.
+//! Look at each before you commit it: the verdict depends on what else the machine does. The pictures of studies of
+//! other servers, the console and the terminal are made by hand.
 
 use crate::conformance::browser::picture;
 use crate::files::{self, TempDir};
-use crate::program::{Serve, bucketload, call};
+use crate::program::{Serve, bucketload, call, done};
 use crate::sh::{Result, ensure, need_programs, none_of, root, step};
 
 /// A picture below `docs`, its height in pixels, and the command that makes its page. `{out}` stands for the directory
 /// of the page, `{dir}` for one of the task, `{URL}`s for servers of [`SERVERS`].
-const PICTURES: [(&str, u32, &str); 7] = [
+const PICTURES: [(&str, u32, &str); 11] = [
     (
         "report",
         1720,
@@ -50,10 +50,34 @@ const PICTURES: [(&str, u32, &str); 7] = [
         "md-workbench --ranks 4 -D 4 -P 100 -I 60 -R 2 --target s3://bench/t --create-bucket --endpoint-url {a} \
          --out {out}",
     ),
+    (
+        "gallery/train",
+        1700,
+        "train --model unet3d --accelerator h100 --accelerators 4 --scale 1/1000 --epochs 3 --steps 12 \
+         --target s3://bench/t --create-bucket --endpoint-url {reads} --out {out}",
+    ),
+    (
+        "gallery/checkpoint",
+        1500,
+        "checkpoint --scale 1/1000 --count 4 --pause 1s --latest --target s3://bench/t --create-bucket \
+         --endpoint-url {a} --out {out}",
+    ),
+    (
+        "gallery/kvcache",
+        1700,
+        "kvcache --trace {dir}/conversations.jsonl --bytes-per-token 64 --speed 10 --prefill-per-token 40us \
+         --target s3://bench/t --create-bucket --endpoint-url {a} --out {out}",
+    ),
+    (
+        "gallery/ai-study",
+        1700,
+        "study ai --quick --create-bucket --target near=s3://bench/t --target far=s3://bench/t \
+         --endpoint-url near={a} --endpoint-url far={reads} --dir {out}",
+    ),
 ];
 
 /// Servers, by the name that stands for their URL, with the faults that make their pages interesting.
-const SERVERS: [(&str, &str); 4] = [
+const SERVERS: [(&str, &str); 5] = [
     ("{plain}", "--store memory"),
     (
         "{a}",
@@ -67,6 +91,11 @@ const SERVERS: [(&str, &str); 4] = [
     (
         "{queue}",
         "--store memory --fault queue,rate=120/s,service=exp,op=get",
+    ),
+    (
+        "{reads}",
+        "--store memory --fault 'delay,dist=lognormal(mean=180ms,cv=0.5),op=get' \
+         --fault 'delay,dist=lognormal(mean=20ms,cv=0.3),op=put'",
     ),
 ];
 
@@ -135,6 +164,8 @@ fn make(&(path, height, command): &(&str, u32, &str), dir: &TempDir) -> Result {
             text.replace(name, value)
         });
     files::write(dir.path().join("workload.xml"), workload)?;
+    let trace = done(&mut bucketload("study show conversations")?)?;
+    files::write(dir.path().join("conversations.jsonl"), trace.stdout)?;
     let outcome = call(
         bucketload(&line)?
             .env("AWS_ACCESS_KEY_ID", id)

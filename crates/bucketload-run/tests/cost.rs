@@ -16,9 +16,10 @@ use bucketload_core::op::{OpClass, Request};
 use bucketload_core::oplog::{Batch as Logged, OpLog};
 use bucketload_core::plan::named::{NamePattern, NamedEntry, NamedPlan, NamedSizes, Numbers};
 use bucketload_core::plan::ranks::{RankMapping, RankTask, RanksPlan};
+use bucketload_core::plan::train::TrainRead;
 use bucketload_core::plan::{
     ArrivalLaw, ClosedPlan, JobStart, JobsPlan, KeyLaw, LatePolicy, MixEntry, ModelPlan, OnAbsent,
-    ReplayPart, ReplayPlan, ReplayTiming, StageKind, StagePace, StagePlan,
+    RangePlan, ReplayPart, ReplayPlan, ReplayTiming, StageKind, StagePace, StagePlan, TrainPlan,
 };
 use bucketload_core::record::Probe;
 use bucketload_core::trace::{
@@ -263,6 +264,74 @@ fn nothing_is_allocated_per_operation_or_interval() {
         // thirty per tally, and each interval one for its slowest requests. One allocation in forty operations would
         // show as 1 000.
         assert!(counted <= 1_000, "{name}: {counted}");
+    }
+}
+
+#[test]
+fn readers_of_accelerators_allocate_nothing_per_read() {
+    let train = TrainPlan {
+        accelerators: 2,
+        readers: 4,
+        ahead: 2,
+        batch: 10,
+        computation_ns: 20_000,
+        epochs: 1,
+        steps: 0,
+        objects: 70_000,
+        samples: 1,
+        record: 4096.0,
+        read: TrainRead::Whole,
+        mark: 0.9,
+    };
+    let ranges = TrainPlan {
+        samples: 4,
+        objects: 70_000,
+        record: 1024.0,
+        read: TrainRead::Ranges { bytes: 1024 },
+        ..train.clone()
+    };
+    let read = |class, range| {
+        vec![MixEntry {
+            range,
+            count: 1,
+            ..entry(class, 1.0, 0, KeyLaw::Sequential)
+        }]
+    };
+    let range = RangePlan {
+        len: const_size(1024),
+        align: 1,
+    };
+    let models = [
+        (train, read(OpClass::Get, None)),
+        (ranges, read(OpClass::RangeGet, Some(range))),
+    ];
+    for (model, mix) in models {
+        for wait in [false, true] {
+            let name = format!("{model:?}, waiting: {wait}");
+            let watching = Arc::new(Watching {
+                from: 20_000,
+                to: 60_000,
+                wait,
+                calls: AtomicU64::new(0),
+                allocations: AtomicU64::new(u64::MAX),
+            });
+            let mut plan = one(model.clone().into(), mix.clone(), for_ops(0));
+            plan.keysets = vec![keyset("train", 70_000)];
+            let driver = Arc::new(Arcs(Arc::clone(&watching)));
+            let stop = StopHandle::new();
+            run(
+                &driver.into(),
+                &plan,
+                &options(1),
+                &mut Kept::default(),
+                &stop,
+            )
+            .unwrap();
+            let counted = watching.allocations.load(Ordering::Relaxed);
+            // The collector takes some thirty per interval; one allocation per read would show as 40 000, one per step
+            // as 4 000.
+            assert!(counted <= 1_000, "{name}: {counted}");
+        }
     }
 }
 

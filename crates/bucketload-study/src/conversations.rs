@@ -1,8 +1,8 @@
 //! The trace of studies with a cache of a language model: conversations, in Mooncake's format.
 //!
-//! A hundred people talk with a model for five minutes, ten turns each. Five system prompts of four blocks are shared by
-//! twenty people each; every turn repeats what was said before and adds one block, or two in every other turn. So the
-//! answer is known: of 12,000 blocks, 1,520 are distinct, and all others are hits of a cache without limits.
+//! 120 people talk with a model for five minutes, ten turns each. Five system prompts of four blocks are shared by
+//! 24 people each; every turn repeats what was said before and adds one block, or two in every other turn. So the
+//! answer is known: of 14,400 blocks, 1,820 are distinct, and all others are hits of a cache without limits.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ pub const NAME: &str = "conversations";
 /// Its file in a study's directory.
 pub const FILE: &str = "conversations.jsonl";
 
-const PEOPLE: u64 = 100;
+const PEOPLE: u64 = 120;
 const TURNS: u64 = 10;
 const PROMPTS: u64 = 5;
 const PROMPT_BLOCKS: u64 = 4;
@@ -73,6 +73,6 @@ mod tests {
             listed += ids.len();
             distinct.extend(ids.iter().map(|id| id.as_u64().unwrap()));
         }
-        assert_eq!((requests, listed, distinct.len()), (1000, 12_000, 1520));
+        assert_eq!((requests, listed, distinct.len()), (1200, 14_400, 1820));
     }
 }

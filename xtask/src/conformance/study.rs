@@ -1,5 +1,5 @@
 //! A study that starts real servers itself, MinIO alone and behind nginx with its cache. The study is killed halfway
-//! and resumed, and must leave nothing running.
+//! and resumed, and must leave nothing running. And the study of AI storage on two embedded stores, one slower by a known law.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::files::{self, TempDir};
 use crate::process::{Process, wait_until};
-use crate::program::{bucketload, text, try_bucketload};
+use crate::program::{Serve, bucketload, call, text, try_bucketload};
 use crate::sh::{Result, ensure, root};
 
 const STUDY: &str = r#"
@@ -79,7 +79,64 @@ pub(crate) fn study() -> Result {
     for name in ["minio", "proxy"] {
         ended(&dir.path().join(format!("study/targets/{name}.json")))?;
     }
+    ai()
+}
+
+/// `study ai` on two stores of which one delays every read by 250 ms and every write by 50 ms: its tables must show it.
+fn ai() -> Result {
+    let dir = TempDir::new("study-ai")?;
+    let out = dir.file("ai");
+    let fast = Serve::start("--store memory")?;
+    let slow =
+        Serve::start("--store memory --fault delay,ms=250,op=get --fault delay,ms=50,op=put")?;
+    let (_, id, secret) = fast.endpoint();
+    let line = format!(
+        "study ai --quick --repetitions 1 --create-bucket --target fast=s3://bench/t --target slow=s3://bench/t \
+         --endpoint-url fast={} --endpoint-url slow={} --dir {out}",
+        fast.url(),
+        slow.url()
+    );
+    let outcome = call(
+        bucketload(&line)?
+            .env("AWS_ACCESS_KEY_ID", id)
+            .env("AWS_SECRET_ACCESS_KEY", secret),
+    )?;
+    outcome.expect_code(0)?;
+    for (name, column, higher) in [
+        ("unet3d", "au_share", true),
+        ("cosmoflow", "samples_per_s", true),
+        ("checkpoint", "checkpoint_write_ns", false),
+        ("checkpoint", "checkpoint_read_ns", false),
+        ("kvcache", "load_p50_ns", false),
+    ] {
+        let table = files::read(dir.path().join(format!("ai/tables/{name}-mlperf.csv")))?;
+        let values = |target: &str| column_of(&table, target, column);
+        let (fast, slow) = (values("fast"), values("slow"));
+        let apart = !fast.is_empty()
+            && fast.len() == slow.len()
+            && fast.iter().zip(&slow).all(|(f, s)| (f > s) == higher);
+        ensure(apart, || {
+            format!("{name}: {column} does not tell the stores apart: {fast:?}, {slow:?}")
+        })?;
+        // A load waits for at least one delayed read.
+        let law = name != "kvcache" || slow.iter().all(|ns| *ns >= 2.5e8);
+        ensure(law, || {
+            format!("{name}: loads are shorter than the delay: {slow:?}")
+        })?;
+    }
     Ok(())
+}
+
+/// The numbers of a column in the rows of a target.
+fn column_of(csv: &str, target: &str, column: &str) -> Vec<f64> {
+    let mut lines = csv.lines();
+    let at = |head: &str| head.split(',').position(|name| name == column);
+    let Some(at) = lines.next().and_then(at) else {
+        return Vec::new();
+    };
+    let own = lines.filter(|line| line.starts_with(&format!("{target},")));
+    own.filter_map(|line| line.split(',').nth(at)?.parse().ok())
+        .collect()
 }
 
 /// Fails if the server of a target still listens.

@@ -107,7 +107,7 @@ pub(super) fn targets(
 /// Lets the targets that are named by URL, as services, create their bucket.
 pub(super) fn create_buckets(study: &mut Study, wanted: &[String]) {
     for target in &mut study.targets {
-        let named = wanted.iter().any(|text| *text == target.name);
+        let named = wanted.contains(&target.name);
         if !named && target.server.is_empty() && is_service(&target.url) {
             let options = &mut target.options;
             options.insert("create-bucket".to_owned(), OptionValue::Switch(true));

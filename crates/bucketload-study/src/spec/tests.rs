@@ -73,6 +73,7 @@ fn every_metric_is_known_to_studies_and_objectives() {
             Unit::PerS => ">5/s",
             Unit::BytesPerS => ">5MiB/s",
             Unit::Ns => "<5ms",
+            Unit::Share if metric.better == Some(Better::Higher) => ">5%",
             Unit::Share => "<5%",
             // The client's cost is no property of the store.
             _ => continue,

@@ -88,7 +88,7 @@ fn a_study_shows_in_the_benchmarks_columns_which_store_is_slower() {
         "--fault",
         "delay,ms=600,op=get",
         "--fault",
-        "delay,ms=200,op=put",
+        "delay,ms=500,op=put",
     ]);
     let targets = format!(
         "--create-bucket --target fast=s3://bench/x --target slow=s3://bench/x --endpoint-url fast={} --endpoint-url slow={}",
@@ -118,11 +118,11 @@ fn a_study_shows_in_the_benchmarks_columns_which_store_is_slower() {
     let half = number(&training[1], "au_share");
     assert!((half - 0.5).abs() < 0.02, "{training:?}");
     assert_eq!(training[1]["passes"], "0 of 1");
-    assert_eq!(training[0]["model"], "train-small-x1");
-    // A rank writes two objects, one after another: at least 400 ms.
+    assert_eq!(training[0]["model"], "small-x1");
+    // A rank writes two objects, one after another: at least a second.
     let saving = table(&study, "saving-mlperf.csv");
     let time = |row: usize| number(&saving[row], "checkpoint_write_ns");
-    assert!(time(1) >= 4e8 && time(1) > time(0) + 3e8, "{saving:?}");
+    assert!(time(1) >= 1e9 && time(1) > time(0), "{saving:?}");
     assert!(number(&saving[1], "dlio_write_ns") <= time(1), "{saving:?}");
     assert_eq!(saving[0]["ranks"], "8");
     let cache = table(&study, "cache-mlperf.csv");
@@ -233,10 +233,10 @@ fn a_figure_that_a_run_does_not_have_is_refused_with_the_reason() {
     // Each checkpoint is judged by itself.
     let met = run(
         dir.path(),
-        "checkpoint --scale 1/100000 --count 2 --pause 0s --no-calibration --target mem: --slo checkpoint-write-time<1h,checkpoint-read>1B/s",
+        "checkpoint --scale 1/100000 --count 2 --pause 0s --no-calibration --target mem: --slo checkpoint-write-time<1h,checkpoint-read>1KiB/s",
     );
     met.expect(0, &[]);
-    for objective in ["checkpoint-write-time<1h", "checkpoint-read>1B/s"] {
+    for objective in ["checkpoint-write-time<1h", "checkpoint-read>1KiB/s"] {
         assert!(met.stdout.contains(objective), "{}", met.stdout);
     }
     let missed = run(

@@ -22,18 +22,11 @@ pub(super) fn mlperf(request: &Request<'_>) -> Table {
         },
     });
     let sheet = Sheet(Vec::new()).keys(measured, &[]);
+    let field = measured.experiment.field.as_str();
     let (sheet, what, note) = match measured.experiment.command {
-        Command::Train => (
-            training(sheet),
-            "training, as MLPerf Storage lists it",
-            TRAINING,
-        ),
-        Command::Checkpoint => (
-            checkpoints(sheet),
-            "checkpoints, by both definitions",
-            CHECKPOINTS,
-        ),
-        _ => (cache(sheet), "cache of a language model", CACHE),
+        Command::Train => (training(sheet, field), "columns of MLPerf", TRAINING),
+        Command::Checkpoint => (checkpoints(sheet, field), "both definitions", CHECKPOINTS),
+        _ => (cache(sheet, field), "hits and loads", CACHE),
     };
     let (columns, rows) = sheet.runs().verdict().parts(rows);
     let options = &measured.experiment.options;
@@ -58,7 +51,11 @@ const CACHE: &str = "Hits are blocks (tokens) found before the first miss of the
      to the last needed block. Within target: share of the requests that were loaded within the first target of their \
      class, from arrival.";
 
-fn number<'a>(sheet: Sheet<'a, Row<'a>>, title: &'static str) -> Sheet<'a, Row<'a>> {
+/// A column with the number of accelerators, ranks or requests, unless it is the swept value.
+fn number<'a>(sheet: Sheet<'a, Row<'a>>, title: &'static str, field: &str) -> Sheet<'a, Row<'a>> {
+    if field == title {
+        return sheet;
+    }
     sheet.column(Column::number(title, title), |row| {
         match row.group.extra.ai.number {
             0 => Cell::None,
@@ -68,10 +65,13 @@ fn number<'a>(sheet: Sheet<'a, Row<'a>>, title: &'static str) -> Sheet<'a, Row<'
 }
 
 fn model<'a>(sheet: Sheet<'a, Row<'a>>) -> Sheet<'a, Row<'a>> {
-    sheet.text("model", |row| row.group.extra.ai.model.clone())
+    sheet.text("model", |row| {
+        let model = row.group.extra.ai.model.as_str();
+        model.strip_prefix("train-").unwrap_or(model).to_owned()
+    })
 }
 
-fn training<'a>(sheet: Sheet<'a, Row<'a>>) -> Sheet<'a, Row<'a>> {
+fn training<'a>(sheet: Sheet<'a, Row<'a>>, field: &str) -> Sheet<'a, Row<'a>> {
     let passes = |row: &Row<'_>| {
         let all = row.group.counted().count();
         match all {
@@ -79,7 +79,7 @@ fn training<'a>(sheet: Sheet<'a, Row<'a>>) -> Sheet<'a, Row<'a>> {
             _ => Cell::Text(format!("{} of {all}", row.group.extra.ai.passed)),
         }
     };
-    number(model(sheet), "accelerators")
+    number(model(sheet), "accelerators", field)
         .metrics(&[
             ("AU", Metric::Au),
             ("samples/s", Metric::Samples),
@@ -88,12 +88,12 @@ fn training<'a>(sheet: Sheet<'a, Row<'a>>) -> Sheet<'a, Row<'a>> {
         .column(Column::text("passes", "passes"), passes)
 }
 
-fn checkpoints<'a>(sheet: Sheet<'a, Row<'a>>) -> Sheet<'a, Row<'a>> {
+fn checkpoints<'a>(sheet: Sheet<'a, Row<'a>>, field: &str) -> Sheet<'a, Row<'a>> {
     let size = |group: &Group| match group.extra.ai.bytes {
         0 => Cell::None,
         bytes => Cell::figure(bytes as f64, None, |v| Unit::Bytes.show(v)),
     };
-    number(model(sheet), "ranks")
+    number(model(sheet), "ranks", field)
         .column(
             Column::number("checkpoint", "checkpoint_bytes"),
             move |row| size(row.group),
@@ -110,8 +110,8 @@ fn checkpoints<'a>(sheet: Sheet<'a, Row<'a>>) -> Sheet<'a, Row<'a>> {
         ])
 }
 
-fn cache<'a>(sheet: Sheet<'a, Row<'a>>) -> Sheet<'a, Row<'a>> {
-    number(sheet, "requests").metrics(&[
+fn cache<'a>(sheet: Sheet<'a, Row<'a>>, field: &str) -> Sheet<'a, Row<'a>> {
+    number(sheet, "requests", field).metrics(&[
         ("block hits", Metric::HitRatio),
         ("token hits", Metric::TokenHitRatio),
         ("load p50", Metric::LoadP50),
