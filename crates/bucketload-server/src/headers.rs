@@ -212,13 +212,17 @@ impl<'h, 'b> Headers<'h, 'b> {
         }
     }
 
-    /// Whether the comma-separated list in `name` contains `token`, ignoring case.
+    /// Whether the comma-separated list in `name` contains `token`, ignoring case. Several headers of that name are one
+    /// list (RFC 9110, section 5.3).
     pub(crate) fn lists(&self, name: Name, token: &str) -> bool {
-        self.bytes(name).is_some_and(|value| {
-            value
-                .split(|&c| c == b',')
-                .any(|t| t.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
-        })
+        let Some(first) = usize::from(self.at[name as usize]).checked_sub(1) else {
+            return false;
+        };
+        let same = self.all[first..]
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case(name.text()));
+        same.flat_map(|header| header.value.split(|&c| c == b','))
+            .any(|t| t.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
     }
 
     /// Names (in lower case) and values of the `x-amz-meta-` headers, without that prefix.
@@ -286,8 +290,14 @@ mod tests {
             header("Connection", b"keep-alive, Close"),
             header("content-length", b"12"),
             header("Range", b"\xff"),
+            header("x-amz-object-attributes", b"ETag"),
+            header("X-Amz-Object-Attributes", b"Checksum,ObjectSize"),
         ];
         let h = Headers::new(&all).unwrap();
+        for token in ["ETag", "objectsize"] {
+            assert!(h.lists(Name::ObjectAttributes, token));
+        }
+        assert!(!h.lists(Name::ObjectAttributes, "ObjectParts"));
         assert_eq!(h.bytes(Name::Host), Some(&b"h"[..]));
         assert_eq!(h.number(Name::ContentLength), Ok(Some(12)));
         assert!(h.lists(Name::Connection, "close"));

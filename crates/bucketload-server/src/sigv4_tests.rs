@@ -180,6 +180,11 @@ fn documented_presigned_url() {
         check("PUT", PRESIGNED, &host, NOW).unwrap_err().code,
         Code::SignatureDoesNotMatch
     );
+    let hash = [host[0], ("x-amz-content-sha256", "invalid-sha256")];
+    assert_eq!(
+        check("GET", PRESIGNED, &hash, NOW).unwrap_err().code,
+        Code::SignatureDoesNotMatch
+    );
 }
 
 #[test]

@@ -110,7 +110,7 @@ pub(crate) struct LiveArgs {
     pub(crate) b_with: Option<String>,
 
     /// Runs per side (default: 5)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, visible_alias = "repetitions", value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) runs: Option<u32>,
 
     /// Order of the runs (default: abba)

@@ -161,7 +161,7 @@ const FOREIGN: [(&[&str], &str); 11] = [
 ];
 
 /// Programs whose users type their name or their verbs, and how to begin here instead.
-const NEIGHBOURS: [(&[&str], &str); 6] = [
+const NEIGHBOURS: [(&[&str], &str); 7] = [
     (
         &["warp", "hsbench", "s3bench", "elbencho"],
         "here it is `bucketload run get`, and `put`, `mixed`, `list`",
@@ -181,6 +181,10 @@ const NEIGHBOURS: [(&[&str], &str); 6] = [
     (
         &["bench", "benchmark", "test", "start", "load"],
         "`bucketload run WORKLOAD` measures; `bucketload workloads` lists the workloads",
+    ),
+    (
+        &["prepare", "fill", "populate"],
+        "`bucketload run WORKLOAD --prepare-only` prepares and keeps the objects, and goes on with --data DIR",
     ),
     (
         &["analyze", "analyse", "show-result", "result", "results"],
@@ -397,6 +401,7 @@ mod tests {
         assert!(said("bucketload gett").contains("`bucketload run get`"));
         assert!(said("bucketload quux").contains("bucketload help"));
         assert!(said("bucketload benchmark").contains("`bucketload run WORKLOAD`"));
+        assert!(said("bucketload prepare --resume").contains("--prepare-only"));
         assert!(said("bucketload warp get").contains("`bucketload run get`"));
         assert!(said("bucketload run get --warmup 5s").contains("by itself"));
         assert!(said("bucketload run get --secret-key abc").contains("AWS_SECRET_ACCESS_KEY"));

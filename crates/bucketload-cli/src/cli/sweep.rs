@@ -35,7 +35,7 @@ pub(crate) struct SweepArgs {
     pub(crate) over: String,
 
     /// Runs at each value
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, visible_alias = "runs", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: u32,
 
     #[command(flatten)]

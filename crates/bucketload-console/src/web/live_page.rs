@@ -82,10 +82,12 @@ fn clock(seconds: f64) -> String {
 
 /// The tiles, as value and name.
 fn facts(run: &RunView, series: &SeriesView) -> Vec<(String, &'static str)> {
-    // The last point may still grow, but its rates are per measured second.
-    let classes: Vec<ClassPoint> = series
-        .points
-        .last()
+    // The last point may still grow, but its rates are per measured second. Once the phase is over, the last seconds in
+    // which operations ended count, because the very last may have none.
+    let over = series.phase != run.current;
+    let mut points = series.points.iter().rev();
+    let classes: Vec<ClassPoint> = points
+        .find(|point| !over || point.classes.iter().any(Option::is_some))
         .map(|point| point.classes.iter().flatten().copied().collect())
         .unwrap_or_default();
     let sum = |pick: fn(&ClassPoint) -> f64| classes.iter().map(pick).sum::<f64>();
@@ -121,11 +123,20 @@ fn facts(run: &RunView, series: &SeriesView) -> Vec<(String, &'static str)> {
     ]
 }
 
+/// The classes that occur in the phase, by index. Others belong to another phase of the run.
+fn occurring(series: &SeriesView) -> impl Iterator<Item = (usize, &String)> {
+    let occurs = |i: usize| {
+        let mut points = series.points.iter();
+        points.any(|point| point.classes.get(i).is_some_and(Option::is_some))
+    };
+    let classes = series.classes.iter().enumerate();
+    classes.filter(move |(i, _)| occurs(*i))
+}
+
 /// The latest figures of each class.
 fn rows(series: &SeriesView) -> Vec<ClassRow> {
     let last = series.points.last();
-    let classes = series.classes.iter().enumerate();
-    classes
+    occurring(series)
         .map(|(i, name)| {
             let point = last.and_then(|point| *point.classes.get(i)?);
             let figures = match point {
@@ -182,8 +193,7 @@ fn charts(series: &SeriesView) -> Vec<Chart> {
         Series::line(name, look, points)
     };
     let each = |suffix: &str, pick: fn(&ClassPoint) -> f64| -> Vec<Series> {
-        let names = series.classes.iter().enumerate();
-        names
+        occurring(series)
             .map(|(i, name)| {
                 let value = |p: &Point| {
                     let class = p.classes.get(i).copied().flatten();
@@ -248,8 +258,8 @@ fn has_values(chart: &Chart) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Layout, clock, figures};
-    use crate::monitor::view::{ClassPoint, Point, SeriesView};
+    use super::{Layout, clock, facts, figures, rows};
+    use crate::monitor::view::{ClassPoint, Point, RunView, SeriesView};
 
     fn series(points: usize) -> SeriesView {
         let class = ClassPoint {
@@ -291,6 +301,26 @@ mod tests {
         let compact = figures(&series(40), Layout { compact: true });
         assert_eq!(compact.matches("<figure").count(), 2);
         assert_eq!(figures(&series(0), Layout::default()), "");
+    }
+
+    #[test]
+    fn classes_of_other_phases_are_left_out_and_an_ended_phase_keeps_its_figures() {
+        let mut shown = series(5);
+        shown.classes.insert(0, "put".to_owned());
+        for point in &mut shown.points {
+            point.classes.insert(0, None);
+        }
+        let names: Vec<String> = rows(&shown).into_iter().map(|row| row.name).collect();
+        assert_eq!(names, ["<get>"]);
+        assert!(!figures(&shown, Layout::default()).contains("put p99"));
+        shown.points.last_mut().unwrap().classes = vec![None, None];
+        let mut run = RunView {
+            current: shown.phase,
+            ..RunView::default()
+        };
+        assert_eq!(facts(&run, &shown)[0].0, "–");
+        run.current += 1;
+        assert_eq!(facts(&run, &shown)[0].0, "100/s");
     }
 
     #[test]

@@ -546,7 +546,7 @@ fn steal(f: &Figures) -> Option<Reason> {
 pub(super) fn notes(f: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
     match f.calibration {
-        None => notes.push("V5 was not checked: the null target was not driven".to_owned()),
+        None => notes.push("V5 was not checked: the client was not calibrated".to_owned()),
         Some(Calibration {
             age_s: Some(age), ..
         }) => notes.push(format!(

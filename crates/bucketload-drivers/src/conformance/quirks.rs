@@ -202,6 +202,7 @@ impl Quirks {
                 ..s3
             },
             "s3proxy" => Self {
+                read_part: UNSUPPORTED,
                 versions: UNSUPPORTED,
                 locks: UNSUPPORTED,
                 delete_if_match_absent: Expect::Works,
@@ -216,6 +217,8 @@ impl Quirks {
             "ceph" => Self {
                 // It answers `?attributes` with the object, and deletes whatever the condition says.
                 attributes: Expect::Fails(&[ErrorKind::Protocol]),
+                // It knows no partNumber before 18.
+                read_part: Expect::Fails(&[ErrorKind::Protocol]),
                 delete_if_match_absent: Expect::Works,
                 make_existing: Expect::Works,
                 // Observed with 16.2: trailers are not supported, and an empty body in signed chunks fails.

@@ -7,6 +7,9 @@ use bucketload_core::payload::Content;
 use super::exchange::Reply;
 use super::sink::Sink;
 
+/// What is wrong with an answer that is not about the part.
+pub(crate) const PART_IGNORED: &str = "the server ignored partNumber";
+
 /// The sink for the body of a GET: compares it with the expected content, passes it to a watcher, or only counts it.
 pub(crate) struct Reading<'a> {
     request: &'a Request<'a>,
@@ -56,13 +59,15 @@ impl<'a> Reading<'a> {
     /// `Corrupt` when bytes or their number are wrong, `Protocol` when the server ignored the range.
     pub(crate) fn finish(&self, reply: &Reply) -> OpResult {
         let whole = |r: ByteRange| r.offset == 0 && self.known().is_some_and(|size| r.len >= size);
-        if self.wrong.is_none()
+        let by_part = self.request.op.class.by_part();
+        // A server that does not know parts sends the whole object, whose bytes cannot be right.
+        if (by_part || self.wrong.is_none())
             && let Some(range) = self.range()
             && reply.status != 206
             && !whole(range)
         {
-            let ignored = match self.request.op.class.by_part() {
-                true => "the server ignored partNumber",
+            let ignored = match by_part {
+                true => PART_IGNORED,
                 false => "the server ignored the Range header",
             };
             return Err(OpError::with_status(

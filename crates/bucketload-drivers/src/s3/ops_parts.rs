@@ -11,7 +11,7 @@ use super::session::S3Session;
 use crate::http::answer::size_of_object;
 use crate::http::exchange::Reply;
 use crate::http::pool::Buffer;
-use crate::http::reading::Reading;
+use crate::http::reading::{PART_IGNORED, Reading};
 use crate::http::render::Render as _;
 use crate::http::sink::{Ignore, Sink};
 
@@ -30,13 +30,14 @@ impl S3Session {
             ..
         } = size_of_object(&reply)?;
         let size = request.op.range.map_or(0, |range| range.len);
-        match stated == size {
-            true => Ok(Completion::of_size(stated)),
-            false => Err(OpError::with_status(
+        let wrong = |kind, text: &str| Err(OpError::with_status(kind, reply.status, text));
+        match (stated == size, reply.status) {
+            (true, _) => Ok(Completion::of_size(stated)),
+            (false, 206) => wrong(
                 ErrorKind::Corrupt,
-                reply.status,
-                format!("the size differs: the part has {stated} bytes, expected {size}"),
-            )),
+                &format!("the size differs: the part has {stated} bytes, expected {size}"),
+            ),
+            (false, _) => wrong(ErrorKind::Protocol, PART_IGNORED),
         }
     }
 

@@ -217,7 +217,9 @@ fn throughput(phase: &PhaseResult, on: TextOptions, out: &mut String) {
             for figure in shown() {
                 row.push(match figure.unit {
                     Unit::PerS => units::rate(rates.offered_ops_per_s).into(),
-                    Unit::BytesPerS => figure.unit.show(rates.offered_bytes_per_s).into(),
+                    Unit::BytesPerS if phase.knows_offered_bytes() => {
+                        figure.unit.show(rates.offered_bytes_per_s).into()
+                    }
                     _ => Cell::default(),
                 });
                 row.extend(figure.has_interval().then(Cell::default));

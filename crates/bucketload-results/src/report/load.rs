@@ -50,7 +50,7 @@ pub(super) fn operations(phase: &PhaseResult) -> Chart {
     chart
 }
 
-/// What fell due, if that has a meaning: a closed loop offers what it completes, and may not know sizes beforehand.
+/// What fell due, if that has a meaning: a closed loop offers what it completes.
 fn offered<'a>(phase: &PhaseResult, values: &'a [f64]) -> &'a [f64] {
     match phase.open_loop {
         true => values,
@@ -61,17 +61,21 @@ fn offered<'a>(phase: &PhaseResult, values: &'a [f64]) -> &'a [f64] {
 /// Bytes over the phase; `None` if it moved none.
 pub(super) fn bytes(phase: &PhaseResult) -> Option<Chart> {
     let series = &phase.series;
+    let (title, offered): (_, &[f64]) = match phase.knows_offered_bytes() {
+        true => (
+            "Throughput offered and completed",
+            &series.offered_bytes_per_s,
+        ),
+        false => ("Throughput", &[]),
+    };
     series.bytes_per_s.iter().any(|&v| v > 0.0).then(|| {
         chart(
             phase,
-            match phase.open_loop {
-                true => "Throughput offered and completed",
-                false => "Throughput",
-            },
+            title,
             Axis::linear("object bytes", Unit::BytesPerS),
             &[
                 ("completed", &series.bytes_per_s, false),
-                ("offered", offered(phase, &series.offered_bytes_per_s), true),
+                ("offered", offered, true),
             ],
         )
     })

@@ -302,7 +302,7 @@ pub static CLIENT: &[Figure<ClientUse>] = &[
     .brief("network"),
     Figure::new(
         "headroom",
-        "rate against the null target over the rate",
+        "rate of the calibration, which sends nothing, over the rate",
         Unit::Times,
         Source::Number(|c: &ClientUse| c.headroom),
     ),

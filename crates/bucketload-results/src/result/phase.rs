@@ -115,6 +115,12 @@ impl PhaseResult {
         self.kind == PhaseKind::Run
     }
 
+    /// Whether `offered_bytes` are those of all arrivals. Reads of objects that the workload overwrites have sizes that
+    /// nobody knows in advance, and then more was transferred than was known to fall due.
+    pub(crate) fn knows_offered_bytes(&self) -> bool {
+        self.open_loop && self.totals.offered_bytes >= self.totals.bytes
+    }
+
     /// Name of a class for readers, with its work's name if the phase has several works.
     pub(crate) fn class_name(&self, class: &ClassResult) -> String {
         match self.classes.iter().any(|other| other.work != class.work) {

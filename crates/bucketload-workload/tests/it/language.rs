@@ -375,7 +375,7 @@ fn dry_run_predicts_open_loops_and_bounded_closed_ones() {
     let text = DryRun::new(&builtin("online-service", &[], &WHOLE).plan)
         .unwrap()
         .to_string();
-    assert!(text.contains("100 000 objects, 12.0 GiB"), "{text}");
+    assert!(text.contains("100,000 objects, 12.0 GiB"), "{text}");
     assert!(text.contains("get 70%, put 30%"), "{text}");
 }
 

@@ -21,13 +21,13 @@ pub(in crate::resolve) fn bytes(bytes: f64) -> String {
     }
 }
 
-/// Formats a number as `1 234 567`.
+/// Formats a number as `1,234,567`.
 fn count(number: f64) -> String {
     let digits = format!("{:.0}", number.max(0.0));
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i) % 3 == 0 {
-            out.push(' ');
+            out.push(',');
         }
         out.push(digit);
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn numbers_are_readable() {
         assert_eq!(count(0.0), "0");
-        assert_eq!(count(1_234_567.4), "1 234 567");
+        assert_eq!(count(1_234_567.4), "1,234,567");
         assert_eq!(bytes(0.0), "0 B");
         assert_eq!(bytes(1536.0), "1.5 KiB");
         assert_eq!(bytes(4e18), "3552.7 PiB");
