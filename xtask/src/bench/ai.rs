@@ -6,8 +6,11 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use super::{finish, median, option, quartiles};
 use crate::files::{self, TempDir};
+use crate::process::accounted;
 use crate::program::{self, Serve};
 use crate::sh::{Result, need_programs};
 
@@ -169,9 +172,8 @@ fn cpu(server: &Serve, dir: &TempDir, line: &str, reads: bool) -> Result<(f64, f
     );
     let mut command = program::bucketload(&line)?;
     command.envs(server.aws_env());
-    let before = children_s()?;
-    let result = program::done(&mut command)?.json()?;
-    let seconds = children_s()? - before;
+    let (said, used) = accounted(&mut command)?;
+    let result: Value = serde_json::from_str(&said).map_err(|e| format!("{line}: {e}"))?;
     let out = dir.path().join("out");
     if out.exists() {
         files::remove_dir(&out)?;
@@ -183,23 +185,9 @@ fn cpu(server: &Serve, dir: &TempDir, line: &str, reads: bool) -> Result<(f64, f
     let counted = classes.filter(|class| program::text(&class["class"]).ends_with(wanted));
     let bytes: u64 = counted.map(|class| program::whole(&class["bytes"])).sum();
     match result["summary"]["failed"].as_u64() {
-        Some(0) => Ok((seconds, bytes as f64)),
+        Some(0) => Ok((used.cpu_s, bytes as f64)),
         _ => Err(format!("{line}: requests failed")),
     }
-}
-
-/// CPU time of all processes that this one has waited for, seconds.
-fn children_s() -> Result<f64> {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` is valid for writing, and zeros are a valid value of it.
-    let usage = unsafe {
-        if libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) != 0 {
-            return Err(std::io::Error::last_os_error().to_string());
-        }
-        usage.assume_init()
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Ok(seconds(usage.ru_utime) + seconds(usage.ru_stime))
 }
 
 /// A trace whose requests all have the same prompt: the first writes its blocks, the others read them.

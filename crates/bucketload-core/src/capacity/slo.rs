@@ -379,7 +379,11 @@ impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.bound.is_ceiling() { '<' } else { '>' };
         let percent = |share: f64| format!("{}%", (share * 1e14).round() / 1e12);
-        let bytes = |per_s| format!("{}/s", format_size_f64(per_s));
+        // A number without a unit would be operations.
+        let bytes = |per_s| match format_size_f64(per_s) {
+            plain if plain.ends_with(|c: char| c.is_ascii_digit()) => format!("{plain}B/s"),
+            size => format!("{size}/s"),
+        };
         let bound = match self.bound {
             Bound::Duration { ns, .. } => format_duration(ns),
             Bound::Errors { share } => percent(share),
@@ -476,6 +480,8 @@ mod tests {
         for text in [
             "samples>=500/s",
             "checkpoint-read>2GiB/s",
+            "checkpoint-read>1B/s",
+            "throughput>=100B/s",
             "dlio-write-time<10s",
             "hit-ratio>=40%",
             "load-p99<50ms",
