@@ -62,7 +62,8 @@ fn of_checkpoints(checkpoint: &CheckpointResult) -> AiFigures {
     ])
 }
 
-fn of_cache(cache: &KvcacheResult) -> AiFigures {
+/// The figures of a cache.
+pub(super) fn of_cache(cache: &KvcacheResult) -> AiFigures {
     let load = cache.durations.iter().find(|d| d.name == "load");
     let quantile = |q| load.and_then(|load| quantile(&load.time, q));
     let classes = || cache.classes.iter().map(|c| (c.within, c.time.n as f64));

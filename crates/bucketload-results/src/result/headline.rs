@@ -9,8 +9,11 @@
 //!
 //! A run whose model says nothing shows operations per second and response times.
 
+use bucketload_core::ai::{AiFigure, AiKind};
+
 use super::checkpoint::{CheckpointMean, CheckpointResult};
-use super::{RunResult, TrainResult};
+use super::{KvcacheResult, RunResult, TrainResult, ai};
+use crate::drill::DrillResult;
 use crate::io500::ScoreTable;
 use crate::units;
 
@@ -75,7 +78,11 @@ impl RunResult {
         });
         let scores = self.io500.iter().flat_map(Headlined::headline);
         let checkpoints = self.checkpoint.iter().flat_map(Headlined::headline);
-        scores.chain(checkpoints).chain(trained).collect()
+        let caches = self.measured().filter_map(|phase| phase.kvcache.as_ref());
+        let caches = caches.flat_map(Headlined::headline);
+        let drill = self.drill.iter().flat_map(Headlined::headline);
+        let facts = scores.chain(checkpoints).chain(trained);
+        facts.chain(caches).chain(drill).collect()
     }
 
     /// The headline in one line; empty without one.
@@ -201,5 +208,62 @@ impl Headlined for TrainResult {
         }
         facts.push(Fact::new("accelerators", self.accelerators.to_string()));
         facts
+    }
+}
+
+impl Headlined for KvcacheResult {
+    fn headline(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        for (figure, value) in ai::of_cache(self) {
+            let (name, text) = match figure {
+                AiFigure::HitRatio => ("block hit ratio", units::percent(value)),
+                AiFigure::LoadP50 => ("load p50", units::ns(value)),
+                AiFigure::LoadP99 => ("load p99", units::ns(value)),
+                AiFigure::Attainment => ("requests within target", units::percent(value)),
+                _ => continue,
+            };
+            let id = figure.name().replace('-', "_");
+            let id = match figure.kind() {
+                AiKind::Time => format!("{id}_ns"),
+                _ => id,
+            };
+            facts.push(
+                Fact::new(name, text.clone())
+                    .brief(format!("{name} {text}"))
+                    .figure(&id, value),
+            );
+        }
+        facts
+    }
+}
+
+impl Headlined for DrillResult {
+    /// Empty if nothing was broken.
+    fn headline(&self) -> Vec<Fact> {
+        if self.faults.is_empty() {
+            return Vec::new();
+        }
+        let seconds = |name: &str, id: &str, s: f64| {
+            let text = units::ns(s * 1e9);
+            Fact::new(name, text.clone())
+                .brief(format!("{name} {text}"))
+                .figure(id, s)
+        };
+        let recovered = match (&self.recover, &self.detect) {
+            (Some(time), _) => seconds("recovered after", "recover_s", time.s),
+            (None, Some(_)) => {
+                Fact::new("recovered", "no".to_owned()).brief("NOT RECOVERED".to_owned())
+            }
+            (None, None) => Fact::new("noticed", "no".to_owned()).brief("not noticed".to_owned()),
+        };
+        let share = self.available_since.share;
+        let available = units::percent(share);
+        vec![
+            recovered,
+            seconds("longest gap", "longest_gap_s", self.longest_gap.s),
+            Fact::new("in time since the first break", available.clone())
+                .brief(format!("{available} in time since the first break"))
+                .figure("available_since_share", share),
+        ]
     }
 }
