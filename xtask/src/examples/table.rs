@@ -25,6 +25,8 @@ use Handling::{Long, Never, Or, Serves};
 const CLUSTER: &str = "needs a cluster: conformance parts slurm, mpi and k8s";
 const OTHER_STEP: &str = "a step of CI of its own";
 const MINUTES: &str = "measures for minutes";
+const FULL_SIZE: &str =
+    "writes 32 MiB and more per request for minutes; its tests ask for small entries";
 const IO500: &str =
     "300 s a phase by IO500's rules, about an hour: conformance part io500 shortens them";
 
@@ -217,10 +219,16 @@ pub(super) const RULES: &[Rule] = &[
         Never("prepares 160 GB; its tests read scaled records"),
     ),
     (
-        "commands/bucketload-kvcache.md",
+        "kvcache.md",
         "--preset mlperf-1 --clients",
-        Never("five minutes at full size; its tests ask for small entries"),
+        Never(FULL_SIZE),
     ),
+    (
+        "kvcache.md",
+        "--preset mlperf-1 --target s3://",
+        Never(FULL_SIZE),
+    ),
+    ("", "--over users", Never(FULL_SIZE)),
     (
         "",
         "drill --mend",
