@@ -244,6 +244,7 @@ pub(super) const RULES: &[Rule] = &[
     ("", "bucketload capacity ", Long(MINUTES)),
     ("", "bucketload sweep ", Long(MINUTES)),
     ("", "bucketload study ossperf", Long(MINUTES)),
+    ("", "bucketload study ai --quick", Long(MINUTES)),
     ("", "bucketload study mine.toml", Long(MINUTES)),
     (
         "",
@@ -277,6 +278,10 @@ pub(super) const PLACEHOLDERS: &[(&str, &str)] = &[
     ("http://store.example:9000", "http://{STORE}"),
     ("http://store:9000", "http://{STORE}"),
     ("http://host:9000", "http://{STORE}"),
+    ("http://host1:9000", "http://{STORE}"),
+    ("http://host2:9000", "http://{OTHER}"),
+    ("http://store-1:9000", "http://{STORE}"),
+    ("http://store-2:9000", "http://{OTHER}"),
     ("http://old:9000", "http://{STORE}"),
     ("--endpoint-url …", "--endpoint-url http://{STORE}"),
     ("h1:7400,h2:7400", "{AGENTS}"),
