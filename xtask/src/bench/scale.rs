@@ -109,7 +109,7 @@ fn objects(dir: &TempDir, objects: u64) -> Result<Vec<Row>> {
             format!("prepare {count} objects: resident memory"),
             "MiB",
             rss(&many)?,
-            rss(&few)? + 4.0,
+            (rss(&few)? + 4.0).round(),
         ),
     ])
 }
@@ -203,7 +203,6 @@ fn lengthen(run: &Path, intervals: u64) -> Result {
 /// A round number in words.
 fn units(number: u64) -> String {
     match number {
-        n if n >= 1_000_000_000 => format!("{} thousand million", n / 1_000_000_000),
         n if n >= 1_000_000 => format!("{} million", n / 1_000_000),
         n => n.to_string(),
     }
