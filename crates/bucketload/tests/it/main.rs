@@ -7,6 +7,7 @@ mod bundle;
 mod bundle_kinds;
 mod calibration;
 mod checkpoint;
+mod checkpoint_earlier;
 mod cleanup;
 mod common;
 mod compare;
